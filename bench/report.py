@@ -1,0 +1,122 @@
+"""The results: a table per variant, and everything as JSON."""
+
+import dataclasses
+import json
+import os
+import platform
+import statistics
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.plan import Outcome, Sizes
+from bench.system import Contender
+
+RESULTS = Path(__file__).parent / "results"
+TITLES = {
+    "drain_1": "Drain, one worker process (tasks/s to the last committed completion)",
+    "drain_2": "Drain, two worker processes (tasks/s to the last committed completion)",
+    "enqueue_one": "Enqueue one by one, one connection, each committed (tasks/s)",
+    "enqueue_many": "Enqueue in bulk, one connection (tasks/s)",
+    "latency": "Latency, enqueue call to handler start, one idle worker (ms)",
+}
+CPU = {"worker_cpu_us_per_task": "worker CPU µs/task", "server_cpu_us_per_task": "server CPU µs/task"}
+# Neither is a rival: the floor has no features, and Weft is what the others are compared with.
+NOT_PEERS = ("floor", "weft", "weft-lean")
+
+Summary = dict[str, dict[str, dict[str, dict[str, float]]]]
+
+
+def summarise(outcomes: list[Outcome]) -> Summary:
+    """Return variant → system → value → median, low and high over the repeats that worked."""
+    summary: Summary = {}
+    gathered: dict[tuple[str, str, str], list[float]] = {}
+    for outcome in outcomes:
+        for name, value in outcome.values.items():
+            gathered.setdefault((outcome.variant, outcome.system, name), []).append(value)
+    for (variant, system, name), values in gathered.items():
+        spread = {"median": statistics.median(values), "low": min(values), "high": max(values), "repeats": len(values)}
+        summary.setdefault(variant, {}).setdefault(system, {})[name] = spread
+    return summary
+
+
+def show(console: Console, summary: Summary, *, contenders: list[Contender]) -> None:
+    """Print a table per variant."""
+    for variant, systems in summary.items():
+        rows = [contender for contender in contenders if contender.name in systems]
+        table = _latency_table(rows, systems) if variant == "latency" else _rate_table(rows, systems)
+        table.title = TITLES[variant]
+        console.print(table)
+
+
+def save(
+    summary: Summary,
+    outcomes: list[Outcome],
+    *,
+    contenders: list[Contender],
+    server: dict[str, str],
+    sizes: Sizes,
+) -> Path:
+    """Write everything that is known about the run and return the file."""
+    now = datetime.now(UTC)
+    document = {
+        "finished_at": now.isoformat(),
+        "machine": {"cores": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
+        "server": server,
+        "sizes": dataclasses.asdict(sizes),
+        "systems": {
+            contender.name: {"settings": contender.system.settings, "versions": contender.runtime.versions}
+            for contender in contenders
+        },
+        "summary": summary,
+        "outcomes": [dataclasses.asdict(outcome) for outcome in outcomes],
+    }
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{now:%Y%m%dT%H%M%SZ}.json"
+    path.write_text(json.dumps(document, indent=2) + "\n")
+    return path
+
+
+def _rate_table(rows: list[Contender], systems: dict[str, dict[str, dict[str, float]]]) -> Table:
+    measured = [column for column in CPU if any(column in systems[row.name] for row in rows)]
+    table = _table("median", "range", "× best peer", *(CPU[column] for column in measured))
+    best = max((systems[row.name]["per_second"]["median"] for row in rows if row.name not in NOT_PEERS), default=None)
+    for row in rows:
+        values = systems[row.name]
+        rate = values["per_second"]
+        table.add_row(
+            row.name,
+            f"{rate['median']:,.0f}",
+            f"{rate['low']:,.0f} – {rate['high']:,.0f}",
+            f"{rate['median'] / best:.2f}" if best else "",
+            *(_median(values, column) for column in measured),
+        )
+    return table
+
+
+def _latency_table(rows: list[Contender], systems: dict[str, dict[str, dict[str, float]]]) -> Table:
+    table = _table("p50", "range", "p99", "range")
+    for row in rows:
+        median, tail = systems[row.name]["p50_ms"], systems[row.name]["p99_ms"]
+        table.add_row(
+            row.name,
+            f"{median['median']:.2f}",
+            f"{median['low']:.2f} – {median['high']:.2f}",
+            f"{tail['median']:.2f}",
+            f"{tail['low']:.2f} – {tail['high']:.2f}",
+        )
+    return table
+
+
+def _table(*numbers: str) -> Table:
+    table = Table(title_justify="left")
+    table.add_column("system")
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _median(values: dict[str, dict[str, float]], name: str) -> str:
+    return f"{values[name]['median']:.1f}" if name in values else ""

@@ -1,0 +1,1 @@
+"""The measurements. Each file measures one thing on one system in one fresh database and returns a `Measurement`."""

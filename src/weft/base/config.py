@@ -1,0 +1,76 @@
+"""Settings: read once from the environment, overridden by arguments. Every field is documented in docs/reference/settings.md.
+
+`DATABASE_URL` names the database; without it Weft runs its own PostgreSQL in `WEFT_FOLDER`.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from weft.base import errors
+
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off", ""}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a process of ours needs to know before it starts."""
+
+    database_url: str | None = None
+    """Where the database is (libpq URL). Unset: the embedded PostgreSQL in `folder`."""
+
+    direct_url: str | None = None
+    """A way around a transaction pooler, for LISTEN, leadership and liveness. Unset: `database_url`."""
+
+    pooled: bool = False
+    """`database_url` leads through a pooler in transaction mode (PgBouncer): no session state is used on it."""
+
+    folder: Path = Path(".weft")
+    """Where the embedded PostgreSQL keeps its data."""
+
+    pool_size: int = 8
+    """Most connections one process opens for work, besides the two reserved ones."""
+
+    allow_shell: bool = False
+    """Whether this worker runs tasks of the built-in kind `shell`."""
+
+    allow_hosts: tuple[str, ...] = ()
+    """Private hosts that the built-in kind `http` may call in spite of the SSRF guard."""
+
+    retention_days: int | None = None
+    """Days after which finished tasks are dropped, by whole months. Unset: kept for ever."""
+
+
+def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Settings:
+    """Settings from the environment; an override that is not None wins."""
+    env = os.environ if environ is None else environ
+    found: dict[str, object] = {
+        "database_url": env.get("WEFT_DATABASE_URL") or env.get("DATABASE_URL") or None,
+        "direct_url": env.get("WEFT_DIRECT_URL") or None,
+        "pooled": _flag(env, "WEFT_POOLED"),
+        "folder": Path(env.get("WEFT_FOLDER") or ".weft"),
+        "pool_size": _number(env, "WEFT_POOL_SIZE", default=8),
+        "allow_shell": _flag(env, "WEFT_ALLOW_SHELL"),
+        "allow_hosts": tuple(host.strip() for host in env.get("WEFT_ALLOW_HOSTS", "").split(",") if host.strip()),
+        "retention_days": _number(env, "WEFT_RETENTION_DAYS", default=None),
+    }
+    found.update({name: value for name, value in overrides.items() if value is not None})
+    return Settings(**found)  # type: ignore[arg-type]
+
+
+def _flag(env: Mapping[str, str], name: str) -> bool:
+    text = env.get(name, "").strip().lower()
+    if text not in _TRUE | _FALSE:
+        raise errors.ConfigError(f"{name}={text!r} is neither true nor false; write 1 or 0")
+    return text in _TRUE
+
+
+def _number(env: Mapping[str, str], name: str, *, default: int | None) -> int | None:
+    text = env.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) < 1:
+        raise errors.ConfigError(f"{name}={text!r} must be a whole number of at least 1")
+    return int(text)

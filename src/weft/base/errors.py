@@ -1,0 +1,187 @@
+"""The one tree of errors.
+
+    WeftError
+    ├── ConfigError             a setting is missing or wrong
+    ├── InvalidInput            bad input; nothing was changed
+    │   ├── InvalidName
+    │   ├── InvalidPayload
+    │   └── UnknownKind
+    ├── NotFound                no such thing here (or not yours)
+    ├── Conflict                the thing is in a state that forbids it
+    │   ├── LeaseLost           the attempt is no longer yours; nothing was changed
+    │   └── LockLost
+    ├── TaskFailed              raised to whoever awaits the result of a task that failed
+    │   ├── TaskCancelled
+    │   └── TaskTimedOut
+    ├── ResultTimeout           the task has not ended within the time you gave
+    ├── OutcomeUnknown          the connection broke while committing; ask again by key
+    ├── DatabaseError
+    │   ├── Unavailable         the database cannot be reached
+    │   ├── EmbeddedServerError
+    │   └── MigrationError
+    └── Refused                 a guard said no (SSRF, shell not allowed)
+
+    Signals raised by handlers, not errors: Discard, Snooze, RetryLater (below WeftSignal).
+
+`code` is stable and machine-readable. The docstring is the default message. Facts travel as `details`.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+
+class WeftError(Exception):
+    """Something went wrong in Weft."""
+
+    code = "WEFT_ERROR"
+
+    def __init__(self, message: str | None = None, /, **details: Any) -> None:
+        super().__init__(message or (self.__doc__ or "").strip().splitlines()[0])
+        self.details = details
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+
+class ConfigError(WeftError):
+    """A setting is missing or wrong."""
+
+    code = "CONFIG_ERROR"
+
+
+class InvalidInput(WeftError):
+    """The input is not valid; nothing was changed."""
+
+    code = "INVALID_INPUT"
+
+
+class InvalidName(InvalidInput):
+    """The name is not valid."""
+
+    code = "INVALID_NAME"
+
+
+class InvalidPayload(InvalidInput):
+    """The payload cannot be stored as JSON within the limits."""
+
+    code = "INVALID_PAYLOAD"
+
+
+class UnknownKind(InvalidInput):
+    """No task of this kind is registered."""
+
+    code = "UNKNOWN_KIND"
+
+
+class NotFound(WeftError):
+    """There is no such thing."""
+
+    code = "NOT_FOUND"
+
+
+class Conflict(WeftError):
+    """The present state forbids this."""
+
+    code = "CONFLICT"
+
+
+class LeaseLost(Conflict):
+    """The lease on this attempt is lost; nothing was changed."""
+
+    code = "LEASE_LOST"
+
+
+class LockLost(Conflict):
+    """The lock is not held with this token."""
+
+    code = "LOCK_LOST"
+
+
+class TaskFailed(WeftError):
+    """The task failed."""
+
+    code = "TASK_FAILED"
+
+
+class TaskCancelled(TaskFailed):
+    """The task was cancelled."""
+
+    code = "TASK_CANCELLED"
+
+
+class TaskTimedOut(TaskFailed):
+    """The task ran longer than its timeout."""
+
+    code = "TASK_TIMED_OUT"
+
+
+class ResultTimeout(WeftError):
+    """The task has not ended within the time given."""
+
+    code = "RESULT_TIMEOUT"
+
+
+class OutcomeUnknown(WeftError):
+    """The connection broke while committing: the work may or may not be stored. Repeat with a dedupe_key to be sure."""
+
+    code = "OUTCOME_UNKNOWN"
+
+
+class DatabaseError(WeftError):
+    """The database refused."""
+
+    code = "DATABASE_ERROR"
+
+
+class Unavailable(DatabaseError):
+    """The database cannot be reached."""
+
+    code = "UNAVAILABLE"
+
+
+class EmbeddedServerError(DatabaseError):
+    """The embedded PostgreSQL cannot run."""
+
+    code = "EMBEDDED_SERVER"
+
+
+class MigrationError(DatabaseError):
+    """The schema and this version of Weft do not fit."""
+
+    code = "MIGRATION"
+
+
+class Refused(WeftError):
+    """A guard refused this."""
+
+    code = "REFUSED"
+
+
+class WeftSignal(Exception):  # noqa: N818 - a handler's word, not an error
+    """What a handler raises to say how its attempt should end."""
+
+
+class Discard(WeftSignal):
+    """End the task here, without retry and without calling it a failure."""
+
+    def __init__(self, reason: str = "discarded by its handler") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Snooze(WeftSignal):
+    """Run the task again after `delay`; this attempt does not count."""
+
+    def __init__(self, delay: timedelta | float) -> None:
+        self.delay = delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
+        super().__init__(f"snoozed for {self.delay}")
+
+
+class RetryLater(WeftSignal):
+    """Fail this attempt and retry after `delay` instead of what the policy says (like HTTP's Retry-After)."""
+
+    def __init__(self, delay: timedelta | float, reason: str = "asked to be retried later") -> None:
+        self.delay = delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
+        super().__init__(reason)
+        self.reason = reason

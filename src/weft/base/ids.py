@@ -1,0 +1,26 @@
+"""Ids: uuid7 everywhere (time-ordered). The database makes them; these helpers read and check them."""
+
+import datetime as dt
+import uuid
+
+DEFAULT_ORG = uuid.UUID("00000000-0000-7000-8000-000000000001")
+"""The org of everything that names none."""
+
+EVERY_ORG = uuid.UUID(int=0)
+"""Queue settings under this id speak for every org."""
+
+
+def token() -> uuid.UUID:
+    """A random id nobody can guess: lease tokens, lock tokens, node ids."""
+    return uuid.uuid4()
+
+
+def floor(at: dt.datetime) -> uuid.UUID:
+    """The smallest uuid7 of an instant."""
+    milliseconds = int(at.timestamp() * 1000)
+    return uuid.UUID(int=milliseconds << 80 | 0x7000 << 64 | 0x8000 << 48)
+
+
+def made_at(id: uuid.UUID) -> dt.datetime:
+    """The instant a uuid7 was made, to the millisecond."""
+    return dt.datetime.fromtimestamp((id.int >> 80) / 1000, tz=dt.UTC)

@@ -1,0 +1,75 @@
+"""JSON in and out, one codec and one set of limits.
+
+Payloads and results must be JSON objects or values that PostgreSQL's jsonb can hold: no NUL characters, no
+NaN, at most `MAX_BYTES` long and `MAX_DEPTH` deep. Whatever cannot be stored is refused before it is sent.
+"""
+
+from typing import Any
+
+import msgspec
+
+from weft.base import errors
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 64
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+loads = _decoder.decode
+dumps = _encoder.encode
+
+
+def text(value: Any, *, what: str = "payload") -> str:
+    """`value` as JSON text within the limits; InvalidPayload says what is wrong and how to fix it."""
+    try:
+        encoded = _encoder.encode(value)
+    except RecursionError:
+        raise errors.InvalidPayload(f"{what} is nested deeper than {MAX_DEPTH} levels; flatten it") from None
+    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        raise errors.InvalidPayload(f"{what} cannot be written as JSON: {error}") from None
+    if len(encoded) > MAX_BYTES:
+        raise errors.InvalidPayload(
+            f"{what} is {len(encoded):,} bytes of JSON, the limit is {MAX_BYTES:,}; store the data elsewhere "
+            f"and pass a reference",
+            size=len(encoded),
+        )
+    if b"\\u0000" in encoded and _has_nul(_decoder.decode(encoded)):
+        raise errors.InvalidPayload(f"{what} contains a NUL character, which PostgreSQL cannot store; remove it")
+    if encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
+        raise errors.InvalidPayload(f"{what} is nested deeper than {MAX_DEPTH} levels; flatten it")
+    return encoded.decode()
+
+
+def depth(value: Any) -> int:
+    """How many containers deep `value` is, counted without recursion and no further than it matters."""
+    deepest = 0
+    stack = [(value, 1)]
+    while stack:
+        inner, level = stack.pop()
+        if isinstance(inner, dict):
+            children: Any = inner.values()
+        elif isinstance(inner, list | tuple):
+            children = inner
+        else:
+            continue
+        deepest = max(deepest, level)
+        if deepest > MAX_DEPTH:
+            break
+        stack.extend((child, level + 1) for child in children)
+    return deepest
+
+
+def _has_nul(value: Any) -> bool:
+    stack = [value]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, str):
+            if "\0" in inner:
+                return True
+        elif isinstance(inner, dict):
+            stack.extend(inner)
+            stack.extend(inner.values())
+        elif isinstance(inner, list):
+            stack.extend(inner)
+    return False

@@ -1,0 +1,29 @@
+"""Names of kinds, queues, tags, capabilities and keys: what is allowed, and the words that refuse the rest."""
+
+import re
+
+from weft.base import errors
+
+_NAME = re.compile(r"[\w .:/-]{1,255}")
+_KEY_LIMIT = 1024
+
+
+def check(name: object, *, what: str) -> str:
+    """`name` if it is a valid name of a `what`; else InvalidName saying what is allowed."""
+    if not isinstance(name, str):
+        raise errors.InvalidName(f"{what} must be text, not {type(name).__name__}")
+    if not _NAME.fullmatch(name) or name != name.strip():
+        raise errors.InvalidName(
+            f"{what} {name[:80]!r} is not valid: use 1-255 letters, digits, spaces inside, and any of _ . : / -",
+            name=name[:255],
+        )
+    return name
+
+
+def check_key(key: object, *, what: str) -> str:
+    """Keys (dedupe, concurrency, correlation) are free text without control characters."""
+    if not isinstance(key, str):
+        raise errors.InvalidName(f"{what} must be text, not {type(key).__name__}")
+    if not 1 <= len(key) <= _KEY_LIMIT or any(ord(char) < 32 or ord(char) == 127 for char in key):
+        raise errors.InvalidName(f"{what} must be 1-{_KEY_LIMIT} characters without control characters")
+    return key

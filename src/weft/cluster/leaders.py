@@ -1,0 +1,51 @@
+"""Who leads a role: terms, and the fence that every write of a leader carries."""
+
+import datetime as dt
+import zlib
+
+from weft.base import errors
+from weft.cluster.model import Leader
+from weft.db import statements
+from weft.db.tx import Tx
+
+SQL = statements.load("weft.cluster")
+
+SCHEDULER = "scheduler"
+LEADER_CLASS = 0x77650002
+LEASE = dt.timedelta(seconds=3)
+"""What the leader's row promises. It only shows; the lock decides and the term fences."""
+
+
+def key(role: str) -> int:
+    """The advisory lock key of a role."""
+    return zlib.crc32(role.encode()) & 0x7FFFFFFF
+
+
+async def listen(tx: Tx) -> None:
+    """From now on this session hears when a leader resigns."""
+    await tx.run("listen weft_leader")  # no named statement: it cannot be prepared
+
+
+async def take(tx: Tx, *, role: str, node_id: str) -> int | None:
+    """A new term for whoever holds the role's lock. None: a transaction of the old term is still open, try again."""
+    await tx.run(SQL.found_role, {"role": role, "node_id": node_id})
+    found = await tx.value(SQL.take_term, {"role": role, "node_id": node_id, "leader_lease": LEASE})
+    return None if found is None else int(found)
+
+
+async def fence(tx: Tx, *, role: str, term: int) -> None:
+    """First in each transaction a leader writes in: from here to the commit nobody begins another term."""
+    if await tx.value(SQL.fence, {"role": role, "term": term}) is None:
+        raise errors.Conflict(f"term {term} of {role} is over; nothing was changed", role=role, term=term)
+
+
+async def resign(tx: Tx, *, role: str, node_id: str, term: int | None) -> None:
+    """Frees the lock and tells the standbys."""
+    arguments = {"role": role, "node_id": node_id, "term": term, "leader_class": LEADER_CLASS, "leader_key": key(role)}
+    await tx.row(SQL.resign, arguments)
+
+
+async def current(tx: Tx, *, role: str) -> Leader | None:
+    """Who led last. It leads still if its lease has not run out."""
+    found = await tx.row(SQL.current_leader, {"role": role})
+    return None if found is None else Leader(*found)

@@ -1,0 +1,204 @@
+-- Nodes: who is there.
+
+-- Coming back keeps the status, so that the beat that follows can tell whether the node had been given up.
+-- name: register
+insert into weft.nodes as n (
+    id, hostname, ip_address, http_port, pid, roles, queues, handlers, capabilities, concurrency, version, lease, liveness)
+values (
+    %(id)s::uuid, %(hostname)s, %(ip_address)s, %(http_port)s, %(pid)s, %(roles)s::text[], %(queues)s::text[],
+    %(handlers)s::text[], %(capabilities)s::text[], %(concurrency)s, %(version)s, %(lease)s, %(liveness)s)
+on conflict (id) do update
+set hostname = excluded.hostname,
+    ip_address = excluded.ip_address,
+    http_port = excluded.http_port,
+    pid = excluded.pid,
+    roles = excluded.roles,
+    queues = excluded.queues,
+    handlers = excluded.handlers,
+    capabilities = excluded.capabilities,
+    concurrency = excluded.concurrency,
+    version = excluded.version,
+    lease = excluded.lease,
+    liveness = excluded.liveness
+returning n.status;
+
+-- Everything a node needs every two seconds, in one statement. The row is locked before it is read: whoever gives
+-- the node up at this moment is waited for, and seen. Leadership: one who leads renews, one who would tries the lock.
+-- name: beat
+with before as materialized (
+    select n.id, n.status
+    from weft.nodes as n
+    where n.id = %(node_id)s::uuid
+    for no key update
+),
+beaten as (
+    update weft.nodes as n
+    set beat_at = weft.now(),
+        status = %(status)s,
+        asleep = coalesce(%(asleep)s::boolean, n.asleep),
+        handled = coalesce(%(handled)s::jsonb, n.handled)
+    from before as b
+    where n.id = b.id
+),
+renewed as (
+    update weft.leaders as l
+    set lease_until = weft.now() + %(leader_lease)s
+    where l.role = %(role)s and l.term = %(term)s::bigint and l.node_id = %(node_id)s::uuid
+    returning l.term
+)
+select
+    b.status,
+    case when %(attempt)s then pg_try_advisory_lock(%(leader_class)s, %(leader_key)s) else false end,
+    exists (select from renewed)
+from before as b;
+
+-- name: sleep
+update weft.nodes
+set asleep = %(asleep)s
+where id = %(node_id)s::uuid;
+
+-- name: retire
+delete from weft.nodes
+where id = %(node_id)s::uuid;
+
+-- name: sweep_nodes
+delete from weft.nodes
+where status = 'dead' and beat_at < weft.now() - %(older)s;
+
+-- A session that says nothing for a lease is ended by the server: a stopped process must not lead for ever.
+-- name: open_session
+select
+    set_config('idle_session_timeout', %(idle)s, false),
+    pg_try_advisory_lock(%(liveness_class)s, %(liveness)s);
+
+-- Every node that is not given up. A server that just started has dropped everybody's locks: absence means nothing
+-- then. Both times are the server's real clock, whatever weft.now() says.
+-- name: look
+select
+    n.id::text,
+    n.beat_at + n.lease < weft.now() as overdue,
+    case
+        when held.objid is null and pg_postmaster_start_time() < statement_timestamp() - %(quiet)s then n.liveness
+    end as absent,
+    n.liveness is not null as watched
+from weft.nodes as n
+left join (
+    select l.objid::bigint as objid
+    from pg_locks as l
+    where l.locktype = 'advisory'
+        and l.database = (select d.oid from pg_database as d where d.datname = current_database())
+        and l.classid = %(liveness_class)s::oid
+        and l.objsubid = 2
+        and l.granted
+) as held
+    on held.objid = n.liveness
+where n.status <> 'dead';
+
+-- Gives nodes up, those that are so already included: the caller rescues in batches and must hold each row, so that
+-- a node which beats meanwhile learns of it after the rescue. One that came back has another key or a fresh beat.
+-- name: mark_dead
+update weft.nodes as n
+set status = 'dead'
+from unnest(%(ids)s::uuid[], %(absent)s::integer[]) as v (id, absent)
+where n.id = v.id and (n.status = 'dead' or n.beat_at + n.lease < weft.now() or n.liveness = v.absent)
+returning n.id::text;
+
+-- name: known_nodes
+select
+    n.id::text, n.hostname, n.ip_address, n.pid, n.version, n.http_port, n.roles, n.queues, n.handlers, n.capabilities,
+    n.concurrency, n.lease, n.status, n.started_at, n.beat_at, n.asleep, n.handled
+from weft.nodes as n
+order by n.started_at, n.id;
+
+-- Leaders.
+
+-- name: found_role
+insert into weft.leaders (role, node_id, term, lease_until)
+values (%(role)s, %(node_id)s::uuid, 0, weft.now())
+on conflict (role) do nothing;
+
+-- Only after the advisory lock. `for update` stands against the fences of the old term: while one of its
+-- transactions is open there is no new term. Skipped rather than waited for; the next try is soon.
+-- name: take_term
+with free as materialized (
+    select l.role
+    from weft.leaders as l
+    where l.role = %(role)s
+    for update skip locked
+)
+update weft.leaders as l
+set node_id = %(node_id)s::uuid,
+    term = l.term + 1,
+    acquired_at = weft.now(),
+    lease_until = weft.now() + %(leader_lease)s
+from free as f
+where l.role = f.role
+returning l.term;
+
+-- `for key share` lets the leader renew meanwhile (no key changes) and stands against take_term's `for update`.
+-- name: fence
+select l.term
+from weft.leaders as l
+where l.role = %(role)s and l.term = %(term)s
+for key share;
+
+-- name: resign
+with ended as (
+    update weft.leaders as l
+    set lease_until = weft.now()
+    where l.role = %(role)s and l.term = %(term)s::bigint and l.node_id = %(node_id)s::uuid
+)
+select
+    pg_advisory_unlock(%(leader_class)s, %(leader_key)s),
+    pg_notify('weft_leader', %(role)s);
+
+-- name: current_leader
+select l.role, l.node_id::text, l.term, l.acquired_at, l.lease_until
+from weft.leaders as l
+where l.role = %(role)s and l.term > 0;
+
+-- Named locks.
+
+-- name: acquire
+insert into weft.locks as l (org_id, name, owner, token, expires_at, metadata)
+values (%(org_id)s, %(name)s, %(owner)s, %(token)s, weft.now() + %(duration)s, %(metadata)s::jsonb)
+on conflict (org_id, name) do update
+set owner = excluded.owner,
+    token = excluded.token,
+    acquired_at = excluded.acquired_at,
+    expires_at = excluded.expires_at,
+    metadata = excluded.metadata
+where l.expires_at <= weft.now()
+returning l.org_id, l.name, l.owner, l.token, l.acquired_at, l.expires_at, l.metadata;
+
+-- name: extend
+update weft.locks as l
+set expires_at = weft.now() + %(duration)s
+where l.org_id = %(org_id)s and l.name = %(name)s and l.token = %(token)s and l.expires_at > weft.now()
+returning l.org_id, l.name, l.owner, l.token, l.acquired_at, l.expires_at, l.metadata;
+
+-- name: release
+delete from weft.locks as l
+where l.org_id = %(org_id)s and l.name = %(name)s and l.token = %(token)s and l.expires_at > weft.now();
+
+-- name: check_lock
+select l.org_id, l.name, l.owner, l.token, l.acquired_at, l.expires_at, l.metadata
+from weft.locks as l
+where l.org_id = %(org_id)s and l.name = %(name)s and l.expires_at > weft.now();
+
+-- name: held_locks
+select l.org_id, l.name, l.owner, l.token, l.acquired_at, l.expires_at, l.metadata
+from weft.locks as l
+where l.org_id = %(org_id)s and l.name > %(after)s and l.expires_at > weft.now()
+order by l.name
+limit %(take)s;
+
+-- name: sweep_locks
+delete from weft.locks as l
+where (l.org_id, l.name) in (
+    select e.org_id, e.name
+    from weft.locks as e
+    where e.expires_at < weft.now() - %(older)s
+    limit %(take)s
+    for update skip locked
+);

@@ -1,0 +1,100 @@
+"""Connections of three classes, each with the limits that keep a dead peer from holding anything up.
+
+- work: short statements; a stuck one is ended by the server, a dead network by tcp_user_timeout.
+- reserved: heartbeat, liveness lock, leadership, LISTEN. Direct (never through a transaction pooler).
+- owner: migrations, which may take long.
+
+In a partition a query in flight is freed only by tcp_user_timeout and an idle LISTEN only by keepalives, so both
+are set on both ends.
+"""
+
+from typing import Literal
+
+import psycopg
+from psycopg import conninfo
+from psycopg.rows import TupleRow
+from psycopg.types import json as psycopg_json
+
+from weft.base import errors, json
+from weft.db import tx
+
+Purpose = Literal["work", "reserved", "owner"]
+
+_CLIENT_TCP = {
+    "connect_timeout": "10",
+    "keepalives": "1",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+_SERVER_TCP = {
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+_SESSION = {
+    "work": {
+        **_SERVER_TCP,
+        "role": "weft_engine",
+        "timezone": "UTC",
+        "statement_timeout": "30s",
+        "lock_timeout": "10s",
+        "idle_in_transaction_session_timeout": "10s",
+        # one plan per statement: custom plans of hot batches flip to scans when a batch grows
+        "plan_cache_mode": "force_generic_plan",
+    },
+    "reserved": {
+        **_SERVER_TCP,
+        "role": "weft_engine",
+        "timezone": "UTC",
+        "statement_timeout": "10s",
+        "lock_timeout": "5s",
+        "idle_in_transaction_session_timeout": "10s",
+    },
+    "owner": {**_SERVER_TCP, "timezone": "UTC", "lock_timeout": "30s"},
+}
+
+
+def parameters(url: str, *, purpose: Purpose, pooled: bool = False) -> dict[str, str]:
+    """libpq parameters for a class of connection. A transaction pooler takes no session settings."""
+    try:
+        given = {key: str(value) for key, value in conninfo.conninfo_to_dict(url).items() if value is not None}
+    except psycopg.ProgrammingError as error:
+        raise errors.ConfigError(f"the database URL is not valid: {error}") from None
+    wanted = {**_CLIENT_TCP, "application_name": f"weft {purpose}", **given}
+    if not pooled:
+        settings = " ".join(f"-c {name}={value}" for name, value in _SESSION[purpose].items())
+        wanted["options"] = f"{given.get('options', '')} {settings}".strip()
+    return wanted
+
+
+def session_settings(purpose: Purpose) -> dict[str, str]:
+    """What a pooled transaction must set locally because its connection carries nothing."""
+    return {name: value for name, value in _SESSION[purpose].items() if not name.startswith("tcp_")}
+
+
+async def connect(
+    url: str, *, purpose: Purpose, pooled: bool = False, autocommit: bool = True
+) -> "psycopg.AsyncConnection[TupleRow]":
+    """One connection, ready to use."""
+    try:
+        connection = await psycopg.AsyncConnection.connect(
+            **parameters(url, purpose=purpose, pooled=pooled),  # type: ignore[arg-type]
+            autocommit=autocommit,
+            # migrations send several statements at once, which cannot be prepared
+            prepare_threshold=None if pooled or purpose == "owner" else 0,
+        )
+    except psycopg.Error as error:
+        raise tx.translate(error) from error
+    await prepare(connection)
+    return connection
+
+
+async def prepare(connection: "psycopg.AsyncConnection[TupleRow]") -> None:
+    """Our JSON codec on a fresh connection."""
+    psycopg_json.set_json_loads(json.loads, context=connection)
+    psycopg_json.set_json_dumps(json.dumps, context=connection)
+
+

@@ -1,0 +1,129 @@
+"""`Database`: the connections of one process, and the two ways to use them.
+
+    async with database.tx() as tx: ...          several statements, one transaction
+    async with database.once() as tx: ...        one statement that is its own transaction (one round trip)
+
+Both take `org=`: then the work runs as `weft_tenant`, inside that org, whatever the statements say.
+"""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator
+
+import psycopg
+import psycopg_pool
+from psycopg.rows import TupleRow
+
+from weft.base import config, errors
+from weft.db import connect, embedded
+from weft.db.tx import Tx, translate
+
+
+class Database:
+    """Opens lazily, closes once, hands out transactions."""
+
+    def __init__(self, settings: config.Settings) -> None:
+        self.settings = settings
+        self._embedded: embedded.EmbeddedServer | None = None
+        self._pool: psycopg_pool.AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]] | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def pooled(self) -> bool:
+        return self.settings.pooled and self.settings.database_url is not None
+
+    async def url(self, *, direct: bool = False, owner: bool = False) -> str:
+        """The connection string; starts the embedded server if there is no other."""
+        if self.settings.database_url is not None:
+            return (self.settings.direct_url if direct else None) or self.settings.database_url
+        if self._embedded is None:
+            self._embedded = await asyncio.to_thread(embedded.start, self.settings.folder)
+        return self._embedded.url(user="postgres" if owner else "weft_engine")
+
+    async def open(self) -> None:
+        """Connects. Says Unavailable, with the reason, if that does not work."""
+        async with self._opening:
+            if self._pool is not None:
+                return
+            url = await self.url()
+            parameters = connect.parameters(url, purpose="work", pooled=self.pooled)
+            # one plain attempt first: the pool would only say that it timed out
+            await (await connect.connect(url, purpose="work", pooled=self.pooled)).close()
+            pool = psycopg_pool.AsyncConnectionPool(
+                kwargs={**parameters, "autocommit": True, "prepare_threshold": None if self.pooled else 0},
+                min_size=0,
+                max_size=self.settings.pool_size,
+                configure=connect.prepare,
+                # a connection the server has dropped is found before it is used, not by the work
+                check=psycopg_pool.AsyncConnectionPool.check_connection if self.pooled else None,
+                open=False,
+                timeout=30,
+                max_idle=60,
+                reconnect_timeout=30,
+            )
+            await pool.open()
+            self._pool = pool
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+        if self._embedded is not None:
+            await asyncio.to_thread(self._embedded.release)
+            self._embedded = None
+
+    async def reserve(self, *, purpose: connect.Purpose = "reserved") -> "psycopg.AsyncConnection[TupleRow]":
+        """A connection of its own that the pool never sees; the caller closes it."""
+        url = await self.url(direct=True, owner=purpose == "owner")
+        return await connect.connect(url, purpose=purpose)
+
+    @contextlib.asynccontextmanager
+    async def tx(self, *, org: uuid.UUID | None = None) -> AsyncIterator[Tx]:
+        """A transaction: commits at the end of the block, rolls back if it raises."""
+        async with self._checkout() as connection:
+            reached_end = False
+            try:
+                async with connection.transaction():
+                    await self._enter(connection, org=org)
+                    yield Tx(connection)
+                    reached_end = True
+            except psycopg.Error as error:
+                if reached_end and connection.broken:
+                    raise errors.OutcomeUnknown() from error
+                raise translate(error) from error
+
+    @contextlib.asynccontextmanager
+    async def once(self, *, org: uuid.UUID | None = None) -> AsyncIterator[Tx]:
+        """For exactly one statement. It commits by itself, in one round trip where that is possible."""
+        if self.pooled or org is not None:
+            async with self.tx(org=org) as tx:
+                yield tx
+        else:
+            async with self._checkout() as connection:
+                yield Tx(connection)
+
+    @contextlib.asynccontextmanager
+    async def _checkout(self) -> "AsyncIterator[psycopg.AsyncConnection[TupleRow]]":
+        if self._pool is None:
+            await self.open()
+        assert self._pool is not None  # noqa: S101 - open() sets it or raises
+        try:
+            connection = await self._pool.getconn()
+        except psycopg_pool.PoolTimeout as error:
+            raise errors.Unavailable("no database connection became free within 30 s") from error
+        try:
+            yield connection
+        finally:
+            await self._pool.putconn(connection)
+
+    async def _enter(self, connection: "psycopg.AsyncConnection[TupleRow]", *, org: uuid.UUID | None) -> None:
+        settings = connect.session_settings("work") if self.pooled else {}
+        if org is not None:
+            settings |= {"role": "weft_tenant", "weft.org": str(org)}
+        if settings:
+            names, values = list(settings), list(settings.values())
+            await connection.execute(
+                "select set_config(name, value, true) from unnest(%s::text[], %s::text[]) as s(name, value)",
+                (names, values),
+            )

@@ -1,0 +1,23 @@
+"""The schema as it is today: every folder's files, in the order they need each other.
+
+Databases are made by migrations only; a test shows that both ways give the same schema.
+"""
+
+import importlib.resources
+
+FILES = (
+    "db/schema.sql",
+    "journal/schema.sql",
+    "access/schema.sql",
+    "cluster/schema.sql",
+    "queue/schema.sql",
+    "queue/partitions.sql",
+    "queue/functions.sql",
+    "queue/functions_many.sql",
+)
+
+
+def sql() -> str:
+    """Everything, as one script."""
+    root = importlib.resources.files("weft")
+    return "\n".join((root / name).read_text() for name in FILES)

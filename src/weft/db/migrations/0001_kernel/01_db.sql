@@ -1,0 +1,84 @@
+-- db: the ground every other schema file stands on.
+
+create schema weft;
+
+-- Everything done by Weft itself: claim, settle, upkeep. Row-level security lets it see all orgs.
+-- Everything done on behalf of a user runs as weft_tenant and sees one org: weft.current_org().
+-- Roles belong to the whole server, so another database may have made them already.
+do $$
+declare
+    wanted text;
+begin
+    foreach wanted in array array['weft_engine', 'weft_tenant'] loop
+        begin
+            execute format('create role %I nologin', wanted);
+        exception when duplicate_object or unique_violation then
+            null;
+        end;
+    end loop;
+    if not pg_has_role('weft_engine', 'weft_tenant', 'member') then
+        grant weft_tenant to weft_engine;
+    end if;
+    execute format('grant weft_engine to %I', current_user);
+exception when invalid_grant_operation then
+    null;
+end;
+$$;
+
+grant usage on schema weft to weft_engine, weft_tenant;
+
+-- The one clock. STABLE and inlinable: a volatile one cost 70 ms where this costs 0.005.
+-- weft.testing replaces it by one that tests can set.
+create function weft.now() returns timestamptz
+language sql stable parallel safe
+return statement_timestamp();
+
+-- The org of this transaction, or null. Set by `db.tx` with set_config(..., is_local => true).
+create function weft.current_org() returns uuid
+language sql stable parallel safe
+return nullif(current_setting('weft.org', true), '')::uuid;
+
+-- The smallest uuid7 of an instant: turns a time into a bound on ids.
+create function weft.uuid7_floor(at timestamptz) returns uuid
+language sql immutable parallel safe
+return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid;
+
+-- The instant a uuid7 was made, to the millisecond.
+create function weft.uuid7_time(id uuid) returns timestamptz
+language sql immutable parallel safe
+return to_timestamp(
+    ('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0
+);
+
+-- A uuid7 with microseconds in rand_a, so that ids made in one millisecond keep their order.
+-- PostgreSQL 18 has its own, ten times faster.
+do $$
+begin
+    if current_setting('server_version_num')::int >= 180000 then
+        create function weft.uuid7() returns uuid
+        language sql volatile parallel safe
+        return uuidv7();
+    else
+        create function weft.uuid7() returns uuid
+        language sql volatile parallel safe
+        as $body$
+            select (
+                lpad(to_hex(t.us / 1000), 12, '0')
+                || '7' || lpad(to_hex((t.us % 1000) * 4), 3, '0')
+                || substr(translate(gen_random_uuid()::text, '-', ''), 17)
+            )::uuid
+            from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as us) as t
+        $body$;
+    end if;
+end;
+$$;
+
+create table weft.migrations (
+    id integer generated always as identity primary key,
+    name text not null unique,
+    applied_at timestamptz not null default weft.now(),
+    checksum text not null,
+    down_sql text
+);
+
+grant select on weft.migrations to weft_engine, weft_tenant;

@@ -1,0 +1,52 @@
+"""Named SQL: `-- name: claim` starts a statement in a folder's `queries.sql` or `queries/*.sql`.
+
+`SQL = statements.load("weft.queue")` reads them once at import; `SQL.claim` is the text. A test prepares every
+statement against the schema and checks that its store uses it.
+"""
+
+import functools
+import importlib.resources
+import re
+
+from weft.base import errors
+
+_NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+
+
+class Statements:
+    """The statements of one folder, as attributes."""
+
+    def __init__(self, package: str, texts: dict[str, str]) -> None:
+        self.package = package
+        self.texts = texts
+
+    def __getattr__(self, name: str) -> str:
+        try:
+            return self.texts[name]
+        except KeyError:
+            raise AttributeError(f"{self.package} has no statement named {name}") from None
+
+
+@functools.cache
+def load(package: str) -> Statements:
+    """Every named statement of a package's `queries.sql` and `queries/`."""
+    root = importlib.resources.files(package)
+    sources = [root / "queries.sql"]
+    if (folder := root / "queries").is_dir():
+        sources += sorted((item for item in folder.iterdir() if item.name.endswith(".sql")), key=lambda item: item.name)
+    texts: dict[str, str] = {}
+    for source in sources:
+        if source.is_file():
+            for name, text in parse(source.read_text()).items():
+                if name in texts:
+                    raise errors.ConfigError(f"{package}: the statement {name} is there twice")
+                texts[name] = text
+    return Statements(package, texts)
+
+
+def parse(source: str) -> dict[str, str]:
+    """Name → text, without the trailing semicolon."""
+    pieces = _NAME.split(source)
+    return {
+        name: body.strip().removesuffix(";").strip() for name, body in zip(pieces[1::2], pieces[2::2], strict=True)
+    }

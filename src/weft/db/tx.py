@@ -1,0 +1,61 @@
+"""A transaction (or a single statement's worth of one) as the folders above see it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import errors as pg
+from psycopg.rows import TupleRow
+
+from weft.base import errors
+
+
+class Tx:
+    """Runs named statements on one connection. Rows are tuples; a store turns them into models."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: "psycopg.AsyncConnection[TupleRow]") -> None:
+        self.connection = connection
+
+    async def rows(self, statement: str, params: Mapping[str, Any] | None = None) -> Sequence[TupleRow]:
+        cursor = await self._execute(statement, params)
+        return await cursor.fetchall()
+
+    async def row(self, statement: str, params: Mapping[str, Any] | None = None) -> TupleRow | None:
+        cursor = await self._execute(statement, params)
+        return await cursor.fetchone()
+
+    async def value(self, statement: str, params: Mapping[str, Any] | None = None) -> Any:
+        """The first column of the first row, or None."""
+        found = await self.row(statement, params)
+        return None if found is None else found[0]
+
+    async def run(self, statement: str, params: Mapping[str, Any] | None = None) -> int:
+        """Runs a statement for its effect; answers how many rows it touched."""
+        cursor = await self._execute(statement, params)
+        return cursor.rowcount
+
+    async def _execute(self, statement: str, params: Mapping[str, Any] | None) -> psycopg.AsyncCursor[TupleRow]:
+        try:
+            return await self.connection.execute(statement, params)
+        except psycopg.Error as error:
+            raise translate(error) from error
+
+
+def translate(error: psycopg.Error) -> errors.WeftError:
+    """The driver's error in our words; what callers may act on keeps its meaning."""
+    if isinstance(error, pg.RaiseException | pg.CheckViolation | pg.InvalidParameterValue | pg.DataError):
+        return errors.InvalidInput(_first_line(error), sqlstate=error.sqlstate)
+    if isinstance(error, pg.UndefinedTable | pg.UndefinedFunction | pg.InvalidSchemaName | pg.UndefinedColumn):
+        return errors.MigrationError(
+            f"the database lacks something this version needs ({_first_line(error)}); run `weft migrate up`"
+        )
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return errors.Unavailable(_first_line(error), sqlstate=error.sqlstate)
+    return errors.DatabaseError(_first_line(error), sqlstate=error.sqlstate)
+
+
+def _first_line(error: psycopg.Error) -> str:
+    message = error.diag.message_primary or str(error)
+    return message.strip().splitlines()[0] if message.strip() else type(error).__name__

@@ -1,0 +1,69 @@
+-- name: record
+insert into weft.journal (org_id, actor, action, object_type, object_id, before, after)
+values (
+    %(org_id)s, %(actor)s, %(action)s, %(object_type)s, %(object_id)s, %(before)s::jsonb, %(after)s::jsonb)
+returning id;
+
+-- name: inbox_waits
+select exists (select from weft.change_inbox);
+
+-- Tried, not waited for: whoever holds it does the same work.
+-- name: lock_sequencer
+select pg_try_advisory_xact_lock(hashtextextended('weft.changes', 0));
+
+-- A statement of its own, after the lock: it must see what the last sequencer did.
+-- The lock is held until the commit is visible, so a later position is never seen before an earlier one.
+-- name: sequence
+with moved as (
+    delete from weft.change_inbox as i
+    where i.id = any(array(
+        select w.id
+        from weft.change_inbox as w
+        order by w.id
+        limit %(take)s))
+    returning i.id, i.table_name, i.op, i.ids
+),
+placed as (
+    insert into weft.changes (table_name, op, ids)
+    select m.table_name, m.op, m.ids
+    from moved as m
+    order by m.id
+    returning position
+),
+summary as (
+    select count(*) as moved, max(p.position) as newest
+    from placed as p
+)
+select s.moved, case when s.moved > 0 then pg_notify('weft_changes', s.newest::text) end
+from summary as s;
+
+-- One statement, so that no trim comes between the bounds and the rows.
+-- name: read
+select b.oldest, b.newest, c.position, c.at, c.table_name, c.op, c.ids
+from (
+    select min(a.position) as oldest, max(a.position) as newest
+    from weft.changes as a
+) as b
+left join lateral (
+    select d.position, d.at, d.table_name, d.op, d.ids
+    from weft.changes as d
+    where d.position > %(after)s
+    order by d.position
+    limit %(take)s
+) as c
+    on true
+order by c.position;
+
+-- The youngest row that may go stays as the mark of how far was trimmed.
+-- name: trim
+delete from weft.changes as c
+where c.position < (
+    select max(o.position)
+    from (
+        select a.position, a.at
+        from weft.changes as a
+        order by a.position
+        limit %(take)s
+    ) as o
+    where o.at < weft.now() - %(older)s
+);

@@ -1,0 +1,72 @@
+"""The fenced writes that end an attempt. Called by `settle` only, which decides what is written."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from weft.db import statements
+from weft.db.tx import Tx
+from weft.queue.model import FinalState, Reason
+
+SQL = statements.load("weft.queue")
+
+
+class Ended(NamedTuple):
+    """A task that is over."""
+
+    id: str
+    token: str
+    state: FinalState
+    reason: Reason | None
+    result: str | None
+    error: str | None
+    started: float | None
+
+
+class Returned(NamedTuple):
+    """A task that goes back into the queue."""
+
+    id: str
+    token: str
+    delay: float
+    uncounted: int
+    lost: int
+    outcome: str | None
+    error: str | None
+
+
+async def finish(tx: Tx, ended: Sequence[Ended]) -> set[str]:
+    """Moves tasks to history; answers the ids that were still held with their token."""
+    ids, tokens, states, reasons, results, problems, started = map(list, zip(*ended, strict=True))
+    arguments = {
+        "ids": ids, "tokens": tokens, "states": states, "reasons": reasons, "results": results, "errors": problems,
+        "started": started,
+    }  # fmt: skip
+    return {row[0] for row in await tx.rows(SQL.finish, arguments)}
+
+
+async def requeue(tx: Tx, returned: Sequence[Returned]) -> dict[str, tuple[str, str]]:
+    """Puts tasks back; answers id → (state, queue) of those that were still held with their token."""
+    ids, tokens, delays, uncounted, lost, outcomes, problems = map(list, zip(*returned, strict=True))
+    arguments = {
+        "ids": ids, "tokens": tokens, "delays": delays, "uncounted": uncounted, "lost": lost, "outcomes": outcomes,
+        "errors": problems,
+    }  # fmt: skip
+    return {id: (state, queue) for id, state, queue in await tx.rows(SQL.requeue, arguments)}
+
+
+async def unblock(tx: Tx, keys: Sequence[tuple[str, str]]) -> list[str]:
+    """Lets the next of each (org, key) into the claim index; answers the queues that have work now."""
+    rows = await tx.rows(SQL.unblock, {"orgs": [org for org, _ in keys], "keys": [key for _, key in keys]})
+    return [row[0] for row in rows]
+
+
+async def ended_with(tx: Tx, attempts: Sequence[tuple[str, str, str]]) -> set[str]:
+    """Which of these (org, id, token) ended earlier with this very token."""
+    orgs, ids, tokens = map(list, zip(*attempts, strict=True))
+    rows = await tx.rows(SQL.ended_with, {"orgs": orgs, "ids": ids, "tokens": tokens})
+    return {row[0] for row in rows}
+
+
+async def cancel_queued(tx: Tx, ids: Sequence[str]) -> list[tuple[str, str, str | None]]:
+    """Ends queued tasks; answers (id, org, concurrency key) of each."""
+    return [(id, org, key) for id, org, key in await tx.rows(SQL.cancel_queued, {"ids": list(ids)})]

@@ -1,0 +1,76 @@
+"""Whose turn is it: how a claim is divided between lanes and orgs. Pure.
+
+Fairness is first between orgs, by weight, then by priority within an org. A claim asks each lane for its share;
+what one lane cannot fill is taken by the others on the next claim, because an empty lane is forgotten.
+"""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Sequence
+
+_EPOCH = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """A place in the claim order of a lane; everything before it is known to be taken."""
+
+    urgency: int = -1
+    run_at: dt.datetime = _EPOCH
+    id: str = "00000000-0000-0000-0000-000000000000"
+
+
+START = Mark()
+
+
+@dataclasses.dataclass(frozen=True)
+class Lane:
+    """Ready work of one org in one lane."""
+
+    lane: str
+    org: str
+    plain: bool
+    weight: int = 1
+    limited: bool = False
+    paused: bool = False
+
+    @property
+    def queue(self) -> str:
+        return self.lane.partition("+")[0]
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return frozenset(self.lane.split("+")[1:])
+
+
+@dataclasses.dataclass(frozen=True)
+class Take:
+    """How many tasks to ask a lane for, and from where on."""
+
+    lane: Lane
+    take: int
+    mark: Mark = START
+
+
+def served(lanes: Sequence[Lane], *, queues: frozenset[str], capabilities: frozenset[str]) -> list[Lane]:
+    """The lanes a worker may claim from. No queues means all of them."""
+    return [
+        lane
+        for lane in lanes
+        if not lane.paused and (not queues or lane.queue in queues) and lane.capabilities <= capabilities
+    ]
+
+
+def shares(weights: Sequence[int], *, want: int, turn: int = 0) -> list[int]:
+    """Divides `want` by weight. Sums to `want` if there is anybody to give to; `turn` rotates who gets the rest.
+
+    With more lanes than places, those whose turn it is get one each.
+    """
+    count, total = len(weights), sum(weights)
+    if count == 0 or want <= 0:
+        return [0] * count
+    given = [want * weight // total for weight in weights]
+    rest = want - sum(given)
+    for step in range(rest):
+        given[(turn + step) % count] += 1
+    return given

@@ -1,0 +1,210 @@
+"""Claiming under limits: an org's max_concurrent, a queue's max_running or rate, a concurrency key, a suspect.
+
+Lock, count, claim: the limits are locked by name first, then counted in a *new* statement, then the work is
+claimed, all in one transaction. Locking and counting in one statement let 70 run under a limit of 10, because the
+count saw the moment before the lock was granted. A limit another claimer holds is skipped, not waited for: a claimer
+that is frozen in its transaction must not freeze the others.
+
+What is claimed here is never prefetched: the caller asks for no more than it can start now.
+"""
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+
+from weft.base import ids
+from weft.db import statements
+from weft.db.tx import Tx
+from weft.queue import lanes as fairness
+from weft.queue.lanes import Lane
+from weft.queue.model import Claimed
+
+SQL = statements.load("weft.queue")
+
+_EVERY = str(ids.EVERY_ORG)
+_CANDIDATES = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A ready task under a key, or one whose worker was lost."""
+
+    id: str
+    org: str
+    lane: str
+    key: str | None
+    concurrency: int | None
+    losses: int
+
+    @property
+    def queue(self) -> str:
+        return self.lane.partition("+")[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Taken:
+    """What a limited claim got, and whether some of it was in other hands (so that another try soon is worth it)."""
+
+    tasks: list[Claimed]
+    contended: bool = False
+
+
+@dataclasses.dataclass
+class Room:
+    """Free places per limit while a claim is divided. A name that is not there is not limited."""
+
+    places: dict[str, int]
+
+    def take(self, names: Sequence[str], *, want: int) -> int:
+        """Takes up to `want` places under all of these limits at once."""
+        free = min([want, *(self.places[name] for name in names if name in self.places)])
+        if free > 0:
+            for name in names:
+                if name in self.places:
+                    self.places[name] -= free
+        return max(free, 0)
+
+
+async def claim(
+    tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], lanes: Sequence[Lane], want: int, turn: int = 0
+) -> Taken:
+    """Takes up to `want` tasks from limited lanes and special tasks, never above any limit."""
+    sent = time.monotonic()
+    special = [lane for lane in lanes if not lane.plain]
+    candidates = await _candidates(tx, kinds=kinds, lanes=special, want=want)
+    names = sorted({name for lane in lanes for name in _names(lane.org, lane.queue)} | {_key(c) for c in candidates if c.key})
+    locked = {name for name, got in await tx.rows(SQL.lock_limits, {"names": names}) if got}
+    contended = len(locked) < len(names)
+    usable = [lane for lane in lanes if locked.issuperset(_names(lane.org, lane.queue))]
+    candidates = [
+        one
+        for one in candidates
+        if locked.issuperset(_names(one.org, one.queue)) and (one.key is None or _key(one) in locked)
+    ]
+    if not usable and not candidates:
+        return Taken([], contended)
+    room, rates = await _count(tx, lanes=usable)
+    keys = await _count_keys(tx, candidates=candidates)
+    chosen, full = choose(candidates, room=room, keys=keys, want=want)
+    if full:
+        await tx.run(SQL.block, {"ids": full})
+    tasks = []
+    hold = {"node_id": node_id, "token": token}
+    if chosen:
+        tasks += [Claimed(*row, token, sent) for row in await tx.rows(SQL.claim_chosen, {"ids": chosen, **hold})]
+    plain = [lane for lane in usable if lane.plain]
+    if takes := divide(plain, room=room, want=want - len(tasks), turn=turn):
+        arguments = {
+            "lanes": [lane.lane for lane, _ in takes],
+            "orgs": [lane.org for lane, _ in takes],
+            "takes": [take for _, take in takes],
+            "kinds": kinds,
+            **hold,
+        }
+        tasks += [Claimed(*row, token, sent) for row in await tx.rows(SQL.claim_limited, arguments)]
+    await _spend(tx, rates=rates, tasks=tasks)
+    return Taken(tasks, contended)
+
+
+def choose(
+    candidates: Sequence[Candidate], *, room: Room, keys: Mapping[tuple[str, str], tuple[int, str]], want: int
+) -> tuple[list[str], list[str]]:
+    """Which special tasks to claim, and which to block because their key is full. Candidates come in claim order."""
+    chosen: list[str] = []
+    full: list[str] = []
+    running = {key: count for key, (count, _) in keys.items()}
+    suspects = 0
+    for one in candidates:
+        if one.key is not None:
+            place = (one.org, one.key)
+            strict = one.concurrency == 0
+            # strictly in order: not before anybody enqueued earlier, even if that one waits for its retry
+            if running[place] >= max(one.concurrency or 0, 1) or (strict and keys[place][1] != one.id):
+                full.append(one.id)
+                continue
+        if one.losses and suspects:
+            continue
+        if len(chosen) < want and room.take(_names(one.org, one.queue), want=1):
+            chosen.append(one.id)
+            suspects += bool(one.losses)
+            if one.key is not None:
+                running[(one.org, one.key)] += 1
+    return chosen, full
+
+
+def divide(lanes: Sequence[Lane], *, room: Room, want: int, turn: int) -> list[tuple[Lane, int]]:
+    """Shares `want` between limited lanes, cut down to the room each has; the rest is offered once more."""
+    takes = dict.fromkeys(lanes, 0)
+    for _ in range(2):
+        wanted = fairness.shares([lane.weight for lane in lanes], want=want - sum(takes.values()), turn=turn)
+        for lane, share in zip(lanes, wanted, strict=True):
+            takes[lane] += room.take(_names(lane.org, lane.queue), want=share)
+    return [(lane, take) for lane, take in takes.items() if take]
+
+
+def _names(org: str, queue: str) -> list[str]:
+    return [f"org {org}", f"queue {_EVERY} {queue}", f"queue {org} {queue}"]
+
+
+def _key(candidate: Candidate) -> str:
+    return f"key {candidate.org} {candidate.key}"
+
+
+async def _candidates(tx: Tx, *, kinds: Sequence[str], lanes: Sequence[Lane], want: int) -> list[Candidate]:
+    if not lanes:
+        return []
+    arguments = {
+        "lanes": [lane.lane for lane in lanes],
+        "orgs": [lane.org for lane in lanes],
+        "kinds": kinds,
+        # more than wanted: some will turn out to be full
+        "take": min(want * 2, _CANDIDATES),
+    }
+    return [Candidate(*row) for row in await tx.rows(SQL.special_candidates, arguments)]
+
+
+async def _count(tx: Tx, *, lanes: Sequence[Lane]) -> tuple[Room, dict[tuple[str, str], float]]:
+    """Free places under the limits of these lanes, and the token buckets among them."""
+    places: dict[str, int] = {}
+    rates: dict[tuple[str, str], float] = {}
+    orgs = sorted({lane.org for lane in lanes})
+    for org, maximum, running in await tx.rows(SQL.count_orgs, {"orgs": orgs}):
+        places[f"org {org}"] = maximum - running
+    queues = {"names": sorted({lane.queue for lane in lanes}), "orgs": orgs}
+    for org, name, paused, maximum, rate, _burst, tokens, running in await tx.rows(SQL.count_queues, queues):
+        free = [0] if paused else []
+        if maximum is not None:
+            free.append(maximum - running)
+        if rate is not None:
+            free.append(int(tokens))
+            rates[(org, name)] = tokens
+        if free:
+            places[f"queue {org} {name}"] = min(free)
+    return Room(places), rates
+
+
+async def _count_keys(tx: Tx, *, candidates: Sequence[Candidate]) -> dict[tuple[str, str], tuple[int, str]]:
+    wanted = sorted({(one.org, one.key) for one in candidates if one.key is not None})
+    if not wanted:
+        return {}
+    arguments = {"orgs": [org for org, _ in wanted], "keys": [key for _, key in wanted]}
+    return {(org, key): (count, first) for org, key, count, first in await tx.rows(SQL.count_keys, arguments)}
+
+
+async def _spend(tx: Tx, *, rates: Mapping[tuple[str, str], float], tasks: Sequence[Claimed]) -> None:
+    if not rates or not tasks:
+        return
+    spent = dict.fromkeys(rates, 0)
+    for task in tasks:
+        for org in (task.org, _EVERY):
+            if (org, task.queue) in spent:
+                spent[(org, task.queue)] += 1
+    if used := {bucket: count for bucket, count in spent.items() if count}:
+        await tx.run(
+            SQL.spend_tokens,
+            {
+                "orgs": [org for org, _ in used],
+                "names": [name for _, name in used],
+                "left_over": [rates[bucket] - count for bucket, count in used.items()],
+            },
+        )

@@ -1,0 +1,128 @@
+"""What a task looks like in Python. A row becomes one of these here and nowhere else."""
+
+import dataclasses
+import datetime as dt
+import uuid
+from typing import Any, Literal
+
+import msgspec
+
+QueuedState = Literal["scheduled", "blocked", "ready"]
+LiveState = Literal["scheduled", "blocked", "ready", "running"]
+FinalState = Literal["completed", "failed", "timed_out", "cancelled"]
+Reason = Literal["dead", "lost", "discarded", "refused", "requested", "skipped"]
+"""Why a task ended as it did: attempts used up, worker lost too often, `Discard`, an error that forbids retry, asked for."""
+
+LogLevel = Literal["debug", "info", "warning", "error", "critical"]
+
+MAX_LOSSES = 3
+"""A task whose worker died this often is dead: it may be what kills them."""
+
+DEFAULT_MAX_ATTEMPTS = 3
+
+
+class Claimed(msgspec.Struct):
+    """A task a worker holds, in the order the claim statements return it."""
+
+    id: str
+    org: str
+    kind: str
+    payload: str
+    attempt: int
+    lane: str
+    urgency: int
+    run_at: dt.datetime
+    uncounted: int
+    losses: int
+    max_attempts: int | None
+    concurrency_key: str | None
+    retry: dict[str, Any] | None
+    timeout: dt.timedelta | None
+    correlation_id: str | None
+    trace_parent: str | None
+    run_id: str | None
+    tags: list[str] | None
+    token: str = ""
+    claimed: float = 0.0
+    """The worker's monotonic clock just before the claim was sent."""
+    cancelling: bool = False
+
+    @property
+    def queue(self) -> str:
+        return self.lane.partition("+")[0]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskView:
+    """A task as people see it, unfinished or finished."""
+
+    id: uuid.UUID
+    org_id: uuid.UUID
+    kind: str
+    queue: str
+    lane: str
+    payload: dict[str, Any]
+    state: LiveState | FinalState
+    reason: Reason | None
+    priority: int
+    attempt: int
+    uncounted: int
+    losses: int
+    max_attempts: int | None
+    created_at: dt.datetime
+    run_at: dt.datetime
+    claimed_at: dt.datetime | None
+    started_at: dt.datetime | None
+    finished_at: dt.datetime | None
+    node_id: uuid.UUID | None
+    concurrency_key: str | None
+    concurrency: int | None
+    dedupe_key: str | None
+    tags: list[str] | None
+    timeout: dt.timedelta | None
+    parent_id: uuid.UUID | None
+    run_id: uuid.UUID | None
+    correlation_id: str | None
+    cancel_requested_at: dt.datetime | None
+    progress: int | None
+    progress_message: str | None
+    attempts: list[dict[str, Any]] | None
+    error: dict[str, Any] | None
+    result: Any
+
+    @property
+    def dead(self) -> bool:
+        return self.reason in ("dead", "lost")
+
+    @property
+    def public_state(self) -> str:
+        """`queued` for everything that waits; the stored state says why."""
+        return "queued" if self.state in ("scheduled", "blocked", "ready") else self.state
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(TaskView))
+
+
+def view(row: tuple[Any, ...]) -> TaskView:
+    """A row of `get_task` and its like."""
+    return TaskView(**dict(zip(_FIELDS, row, strict=True)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Enqueued:
+    """What enqueue answers: the id, and whether the task is new or was there already (dedupe)."""
+
+    id: uuid.UUID
+    created: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class LogLine:
+    """A line a handler wrote."""
+
+    id: int
+    attempt: int
+    at: dt.datetime
+    level: LogLevel
+    message: str
+    fields: dict[str, Any] | None

@@ -1,0 +1,264 @@
+-- Who has work, and taking it. The hot part of the kernel.
+
+-- A loose index scan: one probe per (lane, org) that has ready work, whatever its depth.
+-- name: lanes
+with recursive plain as (
+    (
+        select t.lane, t.org_id
+        from weft.tasks as t
+        where t.state = 'ready' and t.plain
+        order by t.lane, t.org_id
+        limit 1
+    )
+    union all
+    select n.lane, n.org_id
+    from plain as p
+    cross join lateral (
+        select t.lane, t.org_id
+        from weft.tasks as t
+        where t.state = 'ready' and t.plain and (t.lane, t.org_id) > (p.lane, p.org_id)
+        order by t.lane, t.org_id
+        limit 1
+    ) as n
+),
+special as (
+    (
+        select t.lane, t.org_id
+        from weft.tasks as t
+        where t.state = 'ready' and not t.plain
+        order by t.lane, t.org_id
+        limit 1
+    )
+    union all
+    select n.lane, n.org_id
+    from special as p
+    cross join lateral (
+        select t.lane, t.org_id
+        from weft.tasks as t
+        where t.state = 'ready' and not t.plain and (t.lane, t.org_id) > (p.lane, p.org_id)
+        order by t.lane, t.org_id
+        limit 1
+    ) as n
+),
+found as (
+    select p.lane, p.org_id, true as plain from plain as p
+    union all
+    select s.lane, s.org_id, false from special as s
+)
+select
+    f.lane,
+    f.org_id::text,
+    f.plain,
+    coalesce(o.weight, 1),
+    o.max_concurrent is not null or coalesce(bool_or(q.max_running is not null or q.rate_limit is not null), false),
+    coalesce(bool_or(q.paused), false)
+from found as f
+left join weft.orgs as o
+    on o.id = f.org_id
+left join weft.queues as q
+    on q.name = split_part(f.lane, '+', 1)
+    and q.org_id in (f.org_id, '00000000-0000-0000-0000-000000000000')
+group by f.lane, f.org_id, f.plain, o.weight, o.max_concurrent;
+
+-- Unlimited work in one statement. A lane that has become limited or paused is left out by the statement itself.
+-- Rows are locked, then addressed by ctid: a join by id flipped to a scan of the whole table.
+-- The mark skips the dead entries of what was claimed before; it is a hint that the worker drops every second.
+-- name: claim_plain
+with lane as (
+    select l.lane, l.org_id, l.take, l.urgency, l.run_at, l.id
+    from unnest(
+        %(lanes)s::text[], %(orgs)s::uuid[], %(takes)s::integer[],
+        %(mark_urgency)s::smallint[], %(mark_run_at)s::timestamptz[], %(mark_id)s::uuid[]
+    ) as l (lane, org_id, take, urgency, run_at, id)
+    where not exists (
+        select
+        from weft.orgs as o
+        where o.id = l.org_id and o.max_concurrent is not null
+    )
+    and not exists (
+        select
+        from weft.queues as q
+        where q.name = split_part(l.lane, '+', 1)
+            and q.org_id in (l.org_id, '00000000-0000-0000-0000-000000000000')
+            and (q.paused or q.max_running is not null or q.rate_limit is not null)
+    )
+),
+picked as materialized (
+    select c.place
+    from lane as l
+    cross join lateral (
+        select t.ctid as place
+        from weft.tasks as t
+        where t.state = 'ready'
+            and t.plain
+            and t.lane = l.lane
+            and t.org_id = l.org_id
+            and (t.urgency, t.run_at, t.id) > (l.urgency, l.run_at, l.id)
+            and t.kind = any(%(kinds)s)
+        order by t.urgency, t.run_at, t.id
+        limit l.take
+        for update skip locked
+    ) as c
+),
+claimed as (
+    update weft.tasks as t
+    set state = 'running',
+        attempt = t.attempt + 1,
+        claimed_at = weft.now(),
+        node_id = %(node_id)s,
+        lease_token = %(token)s
+    where t.ctid = any(array(select p.place from picked as p))
+    returning t.*
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', array_agg(c.id)
+    from claimed as c
+    having count(*) > 0
+)
+select
+    c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.uncounted, c.losses,
+    c.max_attempts, c.concurrency_key, c.retry, c.timeout, c.correlation_id, c.trace_parent, c.run_id::text, c.tags
+from claimed as c
+order by c.urgency, c.run_at, c.id;
+
+-- What stands ready under a key or after a loss, at most a few per lane.
+-- name: special_candidates
+select c.id::text, c.org_id::text, c.lane, c.concurrency_key, c.concurrency, c.losses
+from unnest(%(lanes)s::text[], %(orgs)s::uuid[]) as l (lane, org_id)
+cross join lateral (
+    select t.id, t.org_id, t.lane, t.concurrency_key, t.concurrency, t.losses, t.urgency, t.run_at
+    from weft.tasks as t
+    where t.state = 'ready'
+        and not t.plain
+        and t.lane = l.lane
+        and t.org_id = l.org_id
+        and t.kind = any(%(kinds)s)
+    order by t.urgency, t.run_at, t.id
+    limit %(take)s
+) as c
+order by c.urgency, c.run_at, c.id;
+
+-- Locks limits by name for this transaction. A limit somebody else is counting is left to the next round.
+-- name: lock_limits
+select n.name, pg_try_advisory_xact_lock(hashtextextended('weft.limit ' || n.name, 0))
+from unnest(%(names)s::text[]) as n (name);
+
+-- How full the limits of these orgs are. Counted from leased rows in a statement of its own, after the locks.
+-- name: count_orgs
+select o.id::text, o.max_concurrent, count(t.id)
+from weft.orgs as o
+left join weft.tasks as t
+    on t.org_id = o.id and t.state = 'running' and t.limited
+where o.id = any(%(orgs)s::uuid[]) and o.max_concurrent is not null
+group by o.id, o.max_concurrent;
+
+-- name: count_queues
+select
+    q.org_id::text, q.name, q.paused, q.max_running, q.rate_limit, q.rate_burst,
+    -- the bucket as it would be now
+    case
+        when q.rate_limit is not null then least(
+            q.rate_burst,
+            coalesce(q.tokens, q.rate_burst)
+            + extract(epoch from weft.now() - coalesce(q.refilled_at, weft.now()))
+            / extract(epoch from q.rate_period) * q.rate_limit)
+    end::double precision,
+    (
+        select count(*)
+        from weft.tasks as t
+        where t.state = 'running' and t.limited and t.queue = q.name
+            and (t.org_id = q.org_id or q.org_id = '00000000-0000-0000-0000-000000000000')
+    )
+from weft.queues as q
+where q.name = any(%(names)s) and q.org_id = any(%(orgs)s::uuid[] || '00000000-0000-0000-0000-000000000000'::uuid);
+
+-- How many of these keys run, and for strict keys which task is first in line (in any state).
+-- name: count_keys
+select
+    k.org_id::text, k.key,
+    (
+        select count(*)
+        from weft.tasks as t
+        where t.org_id = k.org_id and t.concurrency_key = k.key and t.state = 'running'
+    ),
+    (
+        select t.id::text
+        from weft.tasks as t
+        where t.org_id = k.org_id and t.concurrency_key = k.key
+        order by t.id
+        limit 1
+    )
+from unnest(%(orgs)s::uuid[], %(keys)s::text[]) as k (org_id, key);
+
+-- name: spend_tokens
+update weft.queues as q
+set tokens = b.left_over, refilled_at = weft.now()
+from unnest(%(orgs)s::uuid[], %(names)s::text[], %(left_over)s::double precision[]) as b (org_id, name, left_over)
+where q.org_id = b.org_id and q.name = b.name;
+
+-- Plain work of limited lanes: as many per lane as the limits left room for.
+-- name: claim_limited
+with picked as materialized (
+    select c.place
+    from unnest(%(lanes)s::text[], %(orgs)s::uuid[], %(takes)s::integer[]) as l (lane, org_id, take)
+    cross join lateral (
+        select t.ctid as place
+        from weft.tasks as t
+        where t.state = 'ready' and t.plain and t.lane = l.lane and t.org_id = l.org_id and t.kind = any(%(kinds)s)
+        order by t.urgency, t.run_at, t.id
+        limit l.take
+        for update skip locked
+    ) as c
+),
+claimed as (
+    update weft.tasks as t
+    set state = 'running', limited = true, attempt = t.attempt + 1, claimed_at = weft.now(), node_id = %(node_id)s,
+        lease_token = %(token)s
+    where t.ctid = any(array(select p.place from picked as p))
+    returning t.*
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', array_agg(c.id)
+    from claimed as c
+    having count(*) > 0
+)
+select
+    c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.uncounted, c.losses,
+    c.max_attempts, c.concurrency_key, c.retry, c.timeout, c.correlation_id, c.trace_parent, c.run_id::text, c.tags
+from claimed as c
+order by c.urgency, c.run_at, c.id;
+
+-- The chosen special tasks, by id. Those somebody took meanwhile are left out.
+-- name: claim_chosen
+with picked as materialized (
+    select t.ctid as place
+    from weft.tasks as t
+    where t.id = any(%(ids)s::uuid[]) and t.state = 'ready'
+    for update skip locked
+),
+claimed as (
+    update weft.tasks as t
+    set state = 'running', limited = true, attempt = t.attempt + 1, claimed_at = weft.now(), node_id = %(node_id)s,
+        lease_token = %(token)s
+    where t.ctid = any(array(select p.place from picked as p))
+    returning t.*
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', array_agg(c.id)
+    from claimed as c
+    having count(*) > 0
+)
+select
+    c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.uncounted, c.losses,
+    c.max_attempts, c.concurrency_key, c.retry, c.timeout, c.correlation_id, c.trace_parent, c.run_id::text, c.tags
+from claimed as c
+order by c.urgency, c.run_at, c.id;
+
+-- Ready work whose key turned out full waits outside the claim index.
+-- name: block
+update weft.tasks as t
+set state = 'blocked'
+where t.id = any(%(ids)s::uuid[]) and t.state = 'ready';

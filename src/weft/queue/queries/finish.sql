@@ -1,0 +1,155 @@
+-- How attempts leave `running`. Every statement is fenced by (task, lease token); a token belongs to one attempt.
+-- Rows are addressed by primary key and token only: an extra guard on the state flipped the plan.
+
+-- The one way out of the hot table: delete there, insert into history, one feed row, all or nothing per task.
+-- name: finish
+with gone as (
+    delete from weft.tasks as t
+    using unnest(
+        %(ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(reasons)s::text[], %(results)s::text[],
+        %(errors)s::text[], %(started)s::double precision[]
+    ) as v (id, token, state, reason, result, error, started)
+    where t.id = v.id and t.lease_token = v.token
+    returning
+        t.*, v.state as new_state, v.reason as new_reason, v.result as new_result, v.error as new_error,
+        v.started as new_started
+),
+kept as (
+    insert into weft.task_history (
+        id, org_id, kind, queue, lane, payload, state, reason, urgency, attempt, uncounted, losses, max_attempts,
+        created_at, run_at, claimed_at, started_at, finished_at, node_id, lease_token, concurrency, concurrency_key,
+        dedupe_key, tags, retry, timeout, heartbeat_timeout, job_id, run_id, step_id, parent_id, scheduled_for,
+        correlation_id, trace_parent, progress, progress_message, attempts, error, result)
+    select
+        g.id, g.org_id, g.kind, g.queue, g.lane, g.payload, g.new_state, g.new_reason, g.urgency, g.attempt,
+        g.uncounted, g.losses + (g.new_reason is not distinct from 'lost')::integer, g.max_attempts, g.created_at,
+        g.run_at, g.claimed_at, coalesce(g.started_at, g.claimed_at + g.new_started * interval '1 second'), weft.now(),
+        g.node_id, g.lease_token, g.concurrency, g.concurrency_key, g.dedupe_key, g.tags, g.retry, g.timeout,
+        g.heartbeat_timeout, g.job_id, g.run_id, g.step_id, g.parent_id, g.scheduled_for, g.correlation_id,
+        g.trace_parent, g.progress, g.progress_message, g.attempts, case when g.new_state <> 'completed' then coalesce(g.new_error::jsonb, g.error) end,
+        g.new_result::jsonb
+    from gone as g
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', array_agg(g.id)
+    from gone as g
+    having count(*) > 0
+)
+select g.id::text
+from gone as g;
+
+-- Back into the queue: a retry, a snooze, a loss, or given back. The row stays, the token goes.
+-- name: requeue
+with back as (
+    update weft.tasks as t
+    set state = case when v.delay > 0 then 'scheduled' else 'ready' end,
+        run_at = case when v.delay > 0 then weft.now() + v.delay * interval '1 second' else t.run_at end,
+        plain = t.concurrency_key is null and t.losses + v.lost = 0,
+        limited = false,
+        uncounted = t.uncounted + v.uncounted,
+        losses = t.losses + v.lost,
+        attempts = case
+            when v.outcome is null then t.attempts
+            else coalesce(t.attempts, '[]') || jsonb_build_object(
+                'attempt', t.attempt, 'outcome', v.outcome, 'error', v.error::jsonb, 'node_id', t.node_id,
+                'claimed_at', t.claimed_at, 'ended_at', weft.now())
+        end,
+        error = coalesce(v.error::jsonb, t.error),
+        node_id = null,
+        lease_token = null,
+        lease_until = null,
+        claimed_at = null,
+        started_at = null,
+        progress = null,
+        progress_message = null
+    from unnest(
+        %(ids)s::uuid[], %(tokens)s::uuid[], %(delays)s::double precision[], %(uncounted)s::integer[],
+        %(lost)s::smallint[], %(outcomes)s::text[], %(errors)s::text[]
+    ) as v (id, token, delay, uncounted, lost, outcome, error)
+    where t.id = v.id and t.lease_token = v.token
+    returning t.id, t.state, t.queue
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', array_agg(b.id)
+    from back as b
+    having count(*) > 0
+)
+select b.id::text, b.state, b.queue
+from back as b;
+
+-- Which of these attempts ended earlier, with the very same token: a repeated finish gets the same answer.
+-- name: ended_with
+select h.id::text, h.state
+from unnest(%(orgs)s::uuid[], %(ids)s::uuid[], %(tokens)s::uuid[]) as v (org_id, id, token)
+join weft.task_history as h
+    on h.org_id = v.org_id and h.id = v.id and h.lease_token = v.token;
+
+-- What settle must know of an attempt whose worker did not tell: rescue and HTTP ask here, and hold the row.
+-- name: held
+select
+    t.id::text, t.org_id::text, t.kind, t.lease_token::text, t.attempt, t.uncounted, t.losses, t.max_attempts,
+    t.concurrency_key, t.retry, t.run_id::text, t.cancel_requested_at is not null
+from weft.tasks as t
+where t.id = any(%(ids)s::uuid[]) and t.state = 'running'
+for update;
+
+-- Lets the next of each key into the claim index, as many as have ended.
+-- name: unblock
+update weft.tasks as t
+set state = 'ready'
+from (
+    select n.id
+    from unnest(%(orgs)s::uuid[], %(keys)s::text[]) as k (org_id, key)
+    cross join lateral (
+        select c.id
+        from weft.tasks as c
+        where c.state = 'blocked'
+            and c.org_id = k.org_id
+            and c.concurrency_key = k.key
+            and c.cancel_requested_at is null
+        order by c.urgency, c.run_at, c.id
+        limit 1
+        for update skip locked
+    ) as n
+) as next
+where t.id = next.id
+returning t.queue;
+
+-- Queued tasks somebody asked to end (weft.cancel only marks them); settle ends them.
+-- name: take_cancelled
+select t.id::text
+from weft.tasks as t
+where t.cancel_requested_at is not null and t.state <> 'running'
+order by t.id
+limit %(take)s
+for update skip locked;
+
+-- name: cancel_queued
+with gone as (
+    delete from weft.tasks as t
+    where t.id = any(%(ids)s::uuid[]) and t.state <> 'running'
+    returning t.*
+),
+kept as (
+    insert into weft.task_history (
+        id, org_id, kind, queue, lane, payload, state, reason, urgency, attempt, uncounted, losses, max_attempts,
+        created_at, run_at, finished_at, concurrency, concurrency_key, dedupe_key, tags, retry, timeout,
+        heartbeat_timeout, job_id, run_id, step_id, parent_id, scheduled_for, correlation_id, trace_parent, attempts,
+        error)
+    select
+        g.id, g.org_id, g.kind, g.queue, g.lane, g.payload, 'cancelled', 'requested', g.urgency, g.attempt,
+        g.uncounted, g.losses, g.max_attempts, g.created_at, g.run_at, weft.now(), g.concurrency, g.concurrency_key,
+        g.dedupe_key, g.tags, g.retry, g.timeout, g.heartbeat_timeout, g.job_id, g.run_id, g.step_id, g.parent_id,
+        g.scheduled_for, g.correlation_id, g.trace_parent, g.attempts, g.error
+    from gone as g
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', array_agg(g.id)
+    from gone as g
+    having count(*) > 0
+)
+select g.id::text, g.org_id::text, g.concurrency_key
+from gone as g;

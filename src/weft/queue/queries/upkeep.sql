@@ -1,0 +1,138 @@
+-- What the chores do.
+
+-- name: promote
+with due as (
+    select t.id
+    from weft.tasks as t
+    where t.state = 'scheduled' and t.run_at <= weft.now()
+    order by t.run_at, t.id
+    limit %(take)s
+    for update skip locked
+),
+ready as (
+    update weft.tasks as t
+    set state = 'ready'
+    where t.id = any(array(select d.id from due as d))
+    returning t.id, t.queue
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', array_agg(r.id)
+    from ready as r
+    having count(*) > 0
+)
+select r.queue, count(*)
+from ready as r
+group by r.queue;
+
+-- name: next_due
+select extract(epoch from t.run_at - weft.now())::double precision
+from weft.tasks as t
+where t.state = 'scheduled'
+order by t.run_at, t.id
+limit 1;
+
+-- Keys with blocked work and room: an enqueue that saw a runner which ended meanwhile would wait here for ever.
+-- A loose scan over the keys, then one count per key.
+-- name: keys_with_room
+with recursive keys as (
+    (
+        select t.org_id, t.concurrency_key, t.concurrency
+        from weft.tasks as t
+        where t.state = 'blocked' and t.concurrency_key is not null
+        order by t.org_id, t.concurrency_key
+        limit 1
+    )
+    union all
+    select n.org_id, n.concurrency_key, n.concurrency
+    from keys as k
+    cross join lateral (
+        select t.org_id, t.concurrency_key, t.concurrency
+        from weft.tasks as t
+        where t.state = 'blocked' and (t.org_id, t.concurrency_key) > (k.org_id, k.concurrency_key)
+        order by t.org_id, t.concurrency_key
+        limit 1
+    ) as n
+)
+select k.org_id::text, k.concurrency_key
+from keys as k
+where (
+    select count(*)
+    from weft.tasks as t
+    where t.org_id = k.org_id and t.concurrency_key = k.concurrency_key and t.state in ('running', 'ready')
+) < greatest(k.concurrency, 1);
+
+-- name: tasks_of_nodes
+select t.id::text
+from weft.tasks as t
+where t.state = 'running' and t.node_id = any(%(nodes)s::uuid[]) and t.lease_until is null
+order by t.claimed_at
+limit %(take)s
+for update skip locked;
+
+-- Running on a node nobody knows (its row was swept away): as lost as any.
+-- name: tasks_of_nobody
+select t.id::text
+from weft.tasks as t
+where t.state = 'running'
+    and t.lease_until is null
+    and t.claimed_at < weft.now() - %(older)s
+    and not exists (select from weft.nodes as n where n.id = t.node_id and n.status <> 'dead')
+order by t.claimed_at
+limit %(take)s
+for update skip locked;
+
+-- name: tasks_past_lease
+select t.id::text
+from weft.tasks as t
+where t.lease_until < weft.now()
+order by t.lease_until
+limit %(take)s
+for update skip locked;
+
+-- A running task that was told to end and did not, although its worker lives.
+-- name: tasks_past_cancel
+select t.id::text
+from weft.tasks as t
+where t.cancel_requested_at < weft.now() - %(grace)s and t.state = 'running'
+order by t.claimed_at
+limit %(take)s
+for update skip locked;
+
+-- name: prune_org
+with old as (
+    select h.org_id, h.id
+    from weft.task_history as h
+    where h.org_id = %(org_id)s and h.id < weft.uuid7_floor(weft.now() - %(older)s) and h.finished_at < weft.now() - %(older)s
+    order by h.id
+    limit %(take)s
+),
+logs as (
+    delete from weft.task_logs as l
+    using old as o
+    where l.task_id = o.id
+)
+delete from weft.task_history as h
+using old as o
+where h.org_id = o.org_id and h.id = o.id;
+
+-- name: prune_dedupe_keys
+delete from weft.dedupe_keys as d
+where (d.org_id, d.kind, d.dedupe_key) in (
+    select e.org_id, e.kind, e.dedupe_key
+    from weft.dedupe_keys as e
+    where e.expires_at <= weft.now()
+    order by e.expires_at
+    limit %(take)s
+    for update skip locked
+);
+
+-- name: make_partitions
+select weft.make_partitions(%(months)s);
+
+-- name: drop_partitions
+select weft.drop_partitions(weft.now() - %(older)s);
+
+-- name: wake
+select pg_notify('weft_wake', n.queue)
+from unnest(%(queues)s::text[]) as n (queue);

@@ -1,0 +1,189 @@
+-- queue: the tasks. `tasks` holds what is unfinished and stays small; `task_history` holds the rest.
+
+create table weft.tasks (
+    id uuid primary key default weft.uuid7(),
+    -- no foreign key: its row lock on one org row per insert would be shared by every enqueue of that org
+    org_id uuid not null,
+    kind text not null,
+    queue text not null default 'default',
+    -- queue, then the required capabilities: 'default', 'default+gpu'. Work nobody here can do costs a claim nothing.
+    lane text not null default 'default',
+    payload jsonb not null default '{}',
+    state text not null default 'ready' check (state in ('scheduled', 'blocked', 'ready', 'running')),
+    -- plain: under no key and never lost; claimed on the fast path
+    plain boolean not null default true,
+    -- claimed under a limit of its org or queue, and counted against it
+    limited boolean not null default false,
+    -- 100 - priority, so that everything in the claim order ascends
+    urgency smallint not null default 50 check (urgency between 0 and 100),
+    -- grows with every claim, so that (task, attempt) never repeats; integer, for a task that snoozes for years
+    attempt integer not null default 0,
+    -- claims that used up no attempt: lost, snoozed, given back
+    uncounted integer not null default 0,
+    losses smallint not null default 0,
+    -- null: what the handler declares, else the kernel's default
+    max_attempts smallint check (max_attempts between 1 and 1000),
+    created_at timestamptz not null default weft.now(),
+    run_at timestamptz not null default weft.now(),
+    claimed_at timestamptz,
+    started_at timestamptz,
+    node_id uuid,
+    lease_token uuid,
+    -- null while running: the lease hangs on the node's beat. Set: an HTTP worker's own lease.
+    lease_until timestamptz,
+    -- 0: strictly one after another in order of enqueue, across retries. n: at most n at a time.
+    concurrency smallint check (concurrency >= 0),
+    concurrency_key text,
+    dedupe_key text,
+    tags text[],
+    retry jsonb,
+    timeout interval,
+    heartbeat_timeout interval,
+    job_id uuid,
+    run_id uuid,
+    step_id uuid,
+    parent_id uuid,
+    scheduled_for timestamptz,
+    correlation_id text,
+    trace_parent text,
+    cancel_requested_at timestamptz,
+    progress smallint check (progress between 0 and 100),
+    progress_message text,
+    -- ended attempts before this one: [{attempt, outcome, error, node_id, claimed_at, ended_at}]
+    attempts jsonb,
+    error jsonb,
+    check ((concurrency_key is null) = (concurrency is null)),
+    check ((state = 'running') = (lease_token is not null))
+)
+with (
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 10000,
+    autovacuum_vacuum_insert_scale_factor = 0,
+    autovacuum_vacuum_insert_threshold = 100000,
+    autovacuum_analyze_scale_factor = 0,
+    autovacuum_analyze_threshold = 50000,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+-- The claim order. A lane of one org is a range of this index.
+create index tasks_ready on weft.tasks (lane, org_id, urgency, run_at, id) where state = 'ready' and plain;
+create index tasks_special on weft.tasks (lane, org_id, urgency, run_at, id) where state = 'ready' and not plain;
+create index tasks_scheduled on weft.tasks (run_at, id) where state = 'scheduled';
+-- Keyed by an ever growing value, the cheapest index to keep: (org_id, queue) here cost a quarter of the drain rate.
+create index tasks_running on weft.tasks (claimed_at) where state = 'running';
+-- Slots are counted from here: derived from leased rows, so none can leak.
+create index tasks_limited on weft.tasks (org_id, queue) where state = 'running' and limited;
+create index tasks_leased on weft.tasks (lease_until) where lease_until is not null;
+create index tasks_cancelling on weft.tasks (node_id) where cancel_requested_at is not null;
+create index tasks_by_key on weft.tasks (org_id, concurrency_key, state, id) where concurrency_key is not null;
+create index tasks_blocked on weft.tasks (org_id, concurrency_key, urgency, run_at, id) where state = 'blocked';
+create unique index tasks_dedupe on weft.tasks (org_id, kind, dedupe_key) where dedupe_key is not null;
+
+-- Finished work, partitioned by the time in the id so that a look-up by id reads one partition.
+create table weft.task_history (
+    id uuid not null,
+    org_id uuid not null,
+    kind text not null,
+    queue text not null,
+    lane text not null,
+    payload jsonb not null,
+    state text not null check (state in ('completed', 'failed', 'timed_out', 'cancelled')),
+    -- why it ended so, where the state alone does not say
+    reason text check (reason in ('dead', 'lost', 'discarded', 'refused', 'requested', 'skipped')),
+    urgency smallint not null,
+    attempt integer not null,
+    uncounted integer not null,
+    losses smallint not null,
+    max_attempts smallint,
+    created_at timestamptz not null,
+    run_at timestamptz not null,
+    claimed_at timestamptz,
+    started_at timestamptz,
+    finished_at timestamptz not null,
+    node_id uuid,
+    lease_token uuid,
+    concurrency smallint,
+    concurrency_key text,
+    dedupe_key text,
+    tags text[],
+    retry jsonb,
+    timeout interval,
+    heartbeat_timeout interval,
+    job_id uuid,
+    run_id uuid,
+    step_id uuid,
+    parent_id uuid,
+    scheduled_for timestamptz,
+    correlation_id text,
+    trace_parent text,
+    progress smallint,
+    progress_message text,
+    attempts jsonb,
+    error jsonb,
+    result jsonb,
+    primary key (org_id, id)
+)
+partition by range (id);
+
+-- The dead letter list.
+create index task_history_dead on weft.task_history (org_id, id) where reason in ('dead', 'lost');
+
+-- What a handler logged, kept as long as its task.
+create table weft.task_logs (
+    task_id uuid not null,
+    id bigint generated by default as identity,
+    org_id uuid not null,
+    attempt integer not null,
+    at timestamptz not null,
+    level text not null check (level in ('debug', 'info', 'warning', 'error', 'critical')),
+    message text not null,
+    fields jsonb,
+    primary key (task_id, id)
+)
+partition by range (task_id);
+
+-- Keys that outlive their task: `dedupe` for ever (expires_at null) or for a while.
+create table weft.dedupe_keys (
+    org_id uuid not null,
+    kind text not null,
+    dedupe_key text not null,
+    task_id uuid not null,
+    expires_at timestamptz,
+    primary key (org_id, kind, dedupe_key)
+);
+
+create index dedupe_keys_expiring on weft.dedupe_keys (expires_at) where expires_at is not null;
+
+-- What was said about a queue. The org 0000… speaks for every org.
+create table weft.queues (
+    org_id uuid not null,
+    name text not null,
+    paused boolean not null default false,
+    max_running integer check (max_running >= 0),
+    -- token bucket: rate_limit starts per rate_period, at most rate_burst at once
+    rate_limit integer check (rate_limit > 0),
+    rate_period interval check (rate_period > interval '0'),
+    rate_burst integer check (rate_burst > 0),
+    tokens double precision,
+    refilled_at timestamptz,
+    updated_at timestamptz not null default weft.now(),
+    primary key (org_id, name),
+    check ((rate_limit is null) = (rate_period is null) and (rate_limit is null) = (rate_burst is null))
+);
+
+do $$
+declare
+    owned text;
+begin
+    foreach owned in array array['tasks', 'task_history', 'task_logs', 'dedupe_keys', 'queues'] loop
+        execute format('alter table weft.%I enable row level security', owned);
+        execute format('alter table weft.%I force row level security', owned);
+        execute format('create policy owner on weft.%I to current_user using (true) with check (true)', owned);
+        execute format('create policy engine on weft.%I to weft_engine using (true) with check (true)', owned);
+        execute format(
+            'create policy tenant on weft.%I to weft_tenant '
+            'using (org_id = weft.current_org()) with check (org_id = weft.current_org())', owned);
+        execute format('grant select, insert, update, delete on weft.%I to weft_engine, weft_tenant', owned);
+    end loop;
+end;
+$$;

@@ -1,0 +1,100 @@
+"""Who is lost: nodes whose lease ran out, and, much sooner, nodes whose liveness lock is gone.
+
+A term begins knowing nothing. A node not yet seen well in it may only be slow to come back: whatever made the leader
+change (PostgreSQL restarted, the network broke) may have cut off everybody at once. It gets more time than one that
+was well a moment ago, and an outage longer than a lease does not give up everybody.
+"""
+
+import dataclasses
+import datetime as dt
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from weft.cluster import nodes
+from weft.cluster.model import Sign
+from weft.db.tx import Tx
+from weft.settle import rescue
+
+PATIENCE = dt.timedelta(seconds=1)
+"""How long a liveness lock must be gone."""
+
+UNSEEN_PATIENCE = dt.timedelta(seconds=2.5)
+"""The same for a node this term has not seen well yet: time to reconnect and beat."""
+
+_OFTEN = dt.timedelta(seconds=0.2)
+_RARELY = dt.timedelta(seconds=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """What the looks of this term said of a node."""
+
+    seen_well: bool
+    missing_since: float | None
+
+
+def remember(before: Mapping[str, Memory], signs: Sequence[Sign], *, at: float) -> dict[str, Memory]:
+    """What is known after another look. Nodes that are not there any more are forgotten."""
+    return {sign.id: _memory(before.get(sign.id), sign, at=at) for sign in signs}
+
+
+def lost(memories: Mapping[str, Memory], signs: Sequence[Sign], *, at: float) -> list[Sign]:
+    """Those to give up now."""
+    return [sign for sign in signs if _is_lost(memories[sign.id], sign, at=at)]
+
+
+class Liveness:
+    """The looks of one term, as a chore: `peek` looks and decides, `once` gives up and rescues."""
+
+    def __init__(
+        self,
+        *,
+        own_id: str,
+        quiet: dt.timedelta = nodes.QUIET,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._own_id = own_id
+        self._quiet = quiet
+        self._clock = clock
+        self._memories: dict[str, Memory] = {}
+        self._lost: dict[str, Sign] = {}
+        self._watching = False
+
+    def every(self) -> dt.timedelta:
+        """Looking often pays only while somebody else holds a liveness lock."""
+        return _OFTEN if self._watching else _RARELY
+
+    async def peek(self, tx: Tx) -> bool:
+        signs = await nodes.look(tx, quiet=self._quiet)
+        at = self._clock()
+        self._memories = remember(self._memories, signs, at=at)
+        self._lost |= {sign.id: sign for sign in lost(self._memories, signs, at=at)}
+        self._watching = any(sign.watched and sign.id != self._own_id for sign in signs)
+        return bool(self._lost)
+
+    async def once(self, tx: Tx) -> int:
+        """A batch of the tasks of the lost. One who came back meanwhile keeps its own."""
+        dead = await nodes.mark_dead(tx, lost=list(self._lost.values()))
+        rescued = await rescue.nodes(tx, dead)
+        if rescued < rescue.BATCH:
+            # if this does not commit, the next look finds them again
+            self._lost.clear()
+        return rescued
+
+
+def _memory(before: Memory | None, sign: Sign, *, at: float) -> Memory:
+    seen_well = before is not None and before.seen_well
+    if not sign.overdue and sign.absent is None:
+        return Memory(seen_well=True, missing_since=None)
+    since = None if before is None else before.missing_since
+    return Memory(seen_well=seen_well, missing_since=at if since is None else since)
+
+
+def _is_lost(memory: Memory, sign: Sign, *, at: float) -> bool:
+    if memory.missing_since is None:
+        return False
+    missing = at - memory.missing_since
+    if not memory.seen_well:
+        return missing >= UNSEEN_PATIENCE.total_seconds()
+    # the lease is patience enough
+    return sign.overdue or missing >= PATIENCE.total_seconds()

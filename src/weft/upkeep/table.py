@@ -1,0 +1,56 @@
+"""The table of chores: what the leader does, how often, and how much at a time."""
+
+import datetime as dt
+from collections.abc import Awaitable, Callable
+
+from weft.cluster import locks, nodes
+from weft.db.tx import Tx
+from weft.journal import feed, sequence
+from weft.queue import promote, prune
+from weft.settle import rescue
+from weft.upkeep.chore import Chore
+from weft.upkeep.liveness import Liveness
+
+
+def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
+    """Every chore, with fresh state: a term begins knowing nothing."""
+    liveness = Liveness(own_id=node_id)
+    table = [
+        Chore(
+            name="sequencer",
+            every=_seconds(0.2),
+            peek=sequence.waiting,
+            once=sequence.once,
+            batch=sequence.BATCH,
+        ),
+        Chore(name="promoter", every=_seconds(0.2), peek=_is_due, once=promote.once, batch=promote.BATCH),
+        Chore(name="unblocker", every=_seconds(2), once=promote.unblock),
+        Chore(name="liveness", every=liveness.every, peek=liveness.peek, once=liveness.once, batch=rescue.BATCH),
+        Chore(name="lapsed leases", every=_seconds(5), once=rescue.leases, batch=rescue.BATCH),
+        Chore(name="strays", every=_seconds(5), once=rescue.strays, batch=rescue.BATCH),
+        Chore(name="cancellations", every=_seconds(1), once=rescue.cancelled, batch=rescue.BATCH),
+        Chore(name="feed trimmer", every=_seconds(30), once=feed.trim, batch=feed.BATCH - 1),
+        Chore(name="lock sweeper", every=_seconds(300), once=locks.sweep, batch=locks.SWEEP_BATCH),
+        Chore(name="node sweeper", every=_seconds(3600), once=nodes.sweep),
+        Chore(name="dedupe key pruner", every=_seconds(60), once=prune.dedupe_keys, batch=prune.BATCH),
+        Chore(name="partition maker", every=_seconds(3600), once=prune.partitions),
+    ]
+    if retention is not None:
+        table.append(Chore(name="history pruner", every=_seconds(3600), once=_dropping(retention)))
+    return table
+
+
+async def _is_due(tx: Tx) -> bool:
+    due = await promote.next_due(tx)
+    return due is not None and due <= 0
+
+
+def _dropping(older: dt.timedelta) -> Callable[[Tx], Awaitable[int]]:
+    async def drop(tx: Tx) -> int:
+        return len(await prune.history(tx, older=older))
+
+    return drop
+
+
+def _seconds(count: float) -> dt.timedelta:
+    return dt.timedelta(seconds=count)

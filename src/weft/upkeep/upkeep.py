@@ -1,0 +1,37 @@
+"""`Upkeep`: runs the table of chores while this node leads."""
+
+import asyncio
+import datetime as dt
+
+from weft.cluster import leaders
+from weft.cluster.pulse import Pulse
+from weft.db.database import Database
+from weft.upkeep import chore, table
+
+
+class Upkeep:
+    """Waits to be elected, does the chores, stops them at once when deposed, waits again."""
+
+    def __init__(self, database: Database, pulse: Pulse, *, retention: dt.timedelta | None = None) -> None:
+        self._database = database
+        self._pulse = pulse
+        self._retention = retention
+
+    async def run(self) -> None:
+        while True:
+            term = await self._pulse.elected()
+            await self._lead(term)
+
+    async def _lead(self, term: int) -> None:
+        running = [
+            asyncio.create_task(
+                chore.run(one, database=self._database, role=leaders.SCHEDULER, term=term), name=f"weft {one.name}"
+            )
+            for one in table.chores(node_id=self._pulse.node.id, retention=self._retention)
+        ]
+        try:
+            await self._pulse.deposed()
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,102 @@
+"""The local buffer: claimed tasks that no runner has taken yet. Orgs take turns, each in its own order."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from weft.queue.model import Claimed
+
+
+class Buffer:
+    """A queue of queues. `get` is what a runner awaits; it does not touch the loop while there is work."""
+
+    def __init__(self) -> None:
+        self._orgs: dict[str, deque[Claimed]] = {}
+        self._turns: deque[str] = deque()
+        self._count = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.low = 0
+        self.on_low: Callable[[], None] = lambda: None
+        """Called when the buffer has shrunk to `low`: time to claim again."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def idle(self) -> int:
+        """How many runners wait for work."""
+        return len(self._waiting)
+
+    def has(self, org: str) -> bool:
+        return org in self._orgs
+
+    def put(self, tasks: Iterable[Claimed]) -> None:
+        added = 0
+        for task in tasks:
+            line = self._orgs.get(task.org)
+            if line is None:
+                line = self._orgs[task.org] = deque()
+                # whoever comes new is next, before those who have been served all along
+                self._turns.appendleft(task.org)
+            line.append(task)
+            added += 1
+        self._count += added
+        while added > 0 and self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                added -= 1
+
+    def pop(self) -> Claimed | None:
+        """The next task, or None."""
+        if not self._turns:
+            return None
+        org = self._turns[0]
+        line = self._orgs[org]
+        task = line.popleft()
+        self._count -= 1
+        if self._count == self.low:
+            self.on_low()
+        if line:
+            self._turns.rotate(-1)
+        else:
+            self._turns.popleft()
+            del self._orgs[org]
+        return task
+
+    def pop_like(self, first: Claimed, *, at_most: int) -> list[Claimed]:
+        """More tasks of the same kind and org, for a batch handler."""
+        line = self._orgs.get(first.org)
+        more: list[Claimed] = []
+        while line and len(more) < at_most and line[0].kind == first.kind:
+            more.append(line.popleft())
+        self._count -= len(more)
+        if line is not None and not line:
+            del self._orgs[first.org]
+            self._turns.remove(first.org)
+        return more
+
+    async def get(self) -> Claimed:
+        while True:
+            task = self.pop()
+            if task is not None:
+                return task
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                elif self._count and self._waiting:
+                    # our turn came as we were cancelled: pass it on
+                    self._waiting.popleft().set_result(None)
+                raise
+
+    def drain(self) -> list[Claimed]:
+        """Everything nobody has started; the buffer is empty afterwards."""
+        left = [task for line in self._orgs.values() for task in line]
+        self._orgs.clear()
+        self._turns.clear()
+        self._count = 0
+        return left

@@ -1,0 +1,219 @@
+"""The claimer: keeps the buffer filled, fairly, with as few statements as it can.
+
+Lanes it has seen lately are *warm*: every claim asks all of them at once, each for its share, from its mark on. The
+mark skips dead index entries and is a hint: once a second a *look* finds lanes it does not know and forgets the marks,
+so that whatever committed late or with a higher priority is found. With nothing to do it sleeps until a wake-up or the
+poll; a worker that sleeps says so in its node row, and then enqueues notify.
+"""
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+from weft.base import ids
+from weft.cluster import nodes
+from weft.db.database import Database
+from weft.queue import claim, lanes, limits
+from weft.queue.lanes import Lane, Mark, Take
+from weft.worker.buffer import Buffer
+
+BATCH = 500
+"""Most tasks per claim: batches of 2,000 flipped the plan."""
+
+_LOOK_EVERY = 1.0
+_WARM_FOR = 60.0
+_WARM_AT_MOST = 200
+_PEEK_EVERY = 0.02
+_POLL_ASLEEP = 1.9
+_POLL_DEAF = 0.5
+_POLL_AWAKE = 0.1
+_AWAKE_FOR = 1.0
+_CONTENDED_PAUSE = 0.005
+
+
+@dataclasses.dataclass
+class Warm:
+    """A lane that had work lately, and how far into it we are."""
+
+    lane: Lane
+    seen: float
+    mark: Mark = lanes.START
+    full: bool = True
+    """It gave all it was asked for last time, so there may be more."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Serves:
+    """What a worker can do."""
+
+    node_id: str
+    kinds: Sequence[str]
+    queues: frozenset[str]
+    capabilities: frozenset[str]
+
+
+class Claimer:
+    """Runs until cancelled."""
+
+    def __init__(
+        self, database: Database, *, serves: Serves, buffer: Buffer, room: Callable[[], int]
+    ) -> None:
+        self._database = database
+        self._serves = serves
+        self._buffer = buffer
+        self._room = room
+        self._warm: dict[tuple[str, str], Warm] = {}
+        self._special: list[Lane] = []
+        self._looked = 0.0
+        self._turn = 0
+        self._nudged = asyncio.Event()
+        self._last_work = time.monotonic()
+        self._busy_since: float | None = None
+        self.hears: Callable[[], bool] = lambda: True
+        self.asleep = False
+        self.claims = 0
+
+    def nudge(self, queue: str | None = None) -> None:
+        """There may be work (in this queue): a notification, a freed runner, a task that became ready again."""
+        if queue is None or not self._serves.queues or queue in self._serves.queues:
+            self._nudged.set()
+
+    async def run(self) -> None:
+        while True:
+            got = await self.once()
+            if await self._note(got):
+                # said that we sleep: whoever enqueued before could not know, so look once more
+                continue
+            if self._room() <= 0:
+                # full: wait for room, but look in on lanes that are not in the buffer, or one org would starve the rest
+                await self._wait(_PEEK_EVERY)
+            elif not got:
+                await self._wait(self._pause())
+
+    async def once(self) -> int:
+        """One round: claim from warm lanes, else look for others. Answers how many tasks came in."""
+        self._nudged.clear()
+        now = time.monotonic()
+        looked = False
+        if now - self._looked >= _LOOK_EVERY and (self._warm or self._special):
+            await self._look(now)
+            looked = True
+        got = await self._claim_plain(now) + await self._claim_special()
+        if got == 0 and self._room() > 0 and not looked:
+            await self._look(now)
+            got = await self._claim_plain(now) + await self._claim_special()
+        return got
+
+    async def _look(self, now: float) -> None:
+        """Finds every lane with ready work, and forgets the marks."""
+        async with self._database.once() as tx:
+            found = await claim.lanes(tx)
+        self.claims += 1
+        self._looked = now
+        mine = lanes.served(found, queues=self._serves.queues, capabilities=self._serves.capabilities)
+        self._special = [lane for lane in mine if not lane.plain or lane.limited]
+        limited = {(lane.lane, lane.org) for lane in self._special if lane.plain}
+        for lane in mine:
+            if lane.plain and not lane.limited:
+                self._warm[(lane.lane, lane.org)] = Warm(lane, seen=now)
+        for place, warm in list(self._warm.items()):
+            warm.mark = lanes.START
+            if place in limited or now - warm.seen > _WARM_FOR:
+                del self._warm[place]
+        while len(self._warm) > _WARM_AT_MOST:
+            del self._warm[min(self._warm, key=lambda place: self._warm[place].seen)]
+
+    async def _claim_plain(self, now: float) -> int:
+        takes = self._takes()
+        if not takes:
+            return 0
+        async with self._database.once() as tx:
+            tasks = await claim.plain(
+                tx, node_id=self._serves.node_id, token=str(ids.token()), kinds=self._serves.kinds, takes=takes
+            )
+        self.claims += 1
+        got: dict[tuple[str, str], int] = {}
+        for task in tasks:
+            place = (task.lane, task.org)
+            got[place] = got.get(place, 0) + 1
+            warm = self._warm[place]
+            warm.mark = Mark(task.urgency, task.run_at, task.id)
+        for take in takes:
+            place = (take.lane.lane, take.lane.org)
+            warm = self._warm[place]
+            warm.full = got.get(place, 0) >= take.take
+            if place in got:
+                warm.seen = now
+        self._buffer.put(tasks)
+        return len(tasks)
+
+    def _takes(self) -> list[Take]:
+        """What to ask each warm lane for: full ones share the room, the others are asked for a little."""
+        room = min(self._room(), BATCH)
+        if room <= 0:
+            # only those who have nothing in the buffer
+            return [Take(warm.lane, 5, warm.mark) for warm in self._warm.values() if not self._buffer.has(warm.lane.org)]
+        full = [warm for warm in self._warm.values() if warm.full]
+        self._turn += 1
+        shares = lanes.shares([warm.lane.weight for warm in full], want=room, turn=self._turn)
+        takes = [Take(warm.lane, share, warm.mark) for warm, share in zip(full, shares, strict=True) if share]
+        little = max(1, room // max(len(self._warm), 1))
+        takes += [Take(warm.lane, little, warm.mark) for warm in self._warm.values() if not warm.full]
+        return takes
+
+    async def _claim_special(self) -> int:
+        """Limited work, keyed work and suspects: only as many as runners are idle right now."""
+        want = min(self._buffer.idle, BATCH)
+        if not self._special or want <= 0:
+            return 0
+        async with self._database.tx() as tx:
+            taken = await limits.claim(
+                tx, node_id=self._serves.node_id, token=str(ids.token()), kinds=self._serves.kinds,
+                lanes=self._special, want=want, turn=self._turn,
+            )  # fmt: skip
+        self.claims += 1
+        self._turn += 1
+        self._buffer.put(taken.tasks)
+        if taken.contended and not taken.tasks:
+            await asyncio.sleep(_CONTENDED_PAUSE)
+            self._nudged.set()
+        elif not taken.tasks:
+            self._special = []
+        return len(taken.tasks)
+
+    async def _note(self, got: int) -> bool:
+        """Keeps the word in the node row true: asleep after a second without work, awake after a second of it.
+
+        Answers whether it has just said that it sleeps.
+        """
+        now = time.monotonic()
+        if got:
+            self._last_work = now
+            self._busy_since = self._busy_since or now
+            if self.asleep and now - self._busy_since > _AWAKE_FOR:
+                await self._say(asleep=False)
+        else:
+            if now - self._last_work > 0.25:
+                self._busy_since = None
+            if not self.asleep and now - self._last_work > _AWAKE_FOR:
+                await self._say(asleep=True)
+                return True
+        return False
+
+    async def _say(self, *, asleep: bool) -> None:
+        async with self._database.once() as tx:
+            await nodes.sleep(tx, node_id=self._serves.node_id, asleep=asleep)
+        self.asleep = asleep
+
+    def _pause(self) -> float:
+        if not self.asleep:
+            return _POLL_AWAKE
+        return _POLL_ASLEEP if self.hears() else _POLL_DEAF
+
+    async def _wait(self, longest: float) -> None:
+        try:
+            async with asyncio.timeout(longest):
+                await self._nudged.wait()
+        except TimeoutError:
+            return

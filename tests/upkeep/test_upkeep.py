@@ -1,0 +1,64 @@
+"""Upkeep as a whole: the leader's chores run, nobody else's do."""
+
+import asyncio
+import datetime as dt
+
+import pytest
+
+from weft.cluster import nodes
+from weft.cluster.pulse import Pulse
+from weft.db.database import Database
+from weft.upkeep import table
+from weft.upkeep.upkeep import Upkeep
+
+
+def a_pulse(database: Database) -> Pulse:
+    return Pulse(database, node=nodes.here(version="test", roles=["scheduler"]))
+
+
+def chores() -> "set[asyncio.Task[object]]":
+    names = {f"weft {chore.name}" for chore in table.chores(node_id="", retention=None)}
+    return {task for task in asyncio.all_tasks() if task.get_name() in names}
+
+
+@pytest.mark.parametrize("name", [one.name for one in table.chores(node_id="", retention=dt.timedelta(days=1))])
+async def test_every_chore_runs_on_an_empty_database(database: Database, name: str) -> None:
+    [chore] = [one for one in table.chores(node_id="", retention=dt.timedelta(days=1)) if one.name == name]
+    async with database.tx() as tx:
+        if chore.peek is not None:
+            assert await chore.peek(tx) is False
+        assert await chore.once(tx) == 0
+
+
+async def test_the_leader_does_the_chores_until_it_stops(database: Database) -> None:
+    listener = await database.reserve()
+    await listener.execute("listen weft_changes")
+    pulse = a_pulse(database)
+    await pulse.start()
+    upkeep = asyncio.create_task(Upkeep(database, pulse).run())
+    async with database.once() as tx:
+        await tx.run("insert into weft.change_inbox (table_name, op, ids) values ('t', 'INSERT', '{}')")
+    notes = [note async for note in listener.notifies(timeout=5, stop_after=1)]
+    assert [note.channel for note in notes] == ["weft_changes"]
+    running = chores()
+    assert running
+    await pulse.stop()
+    await asyncio.wait_for(asyncio.wait(running), 5)
+    assert not chores()
+    upkeep.cancel()
+    await listener.close()
+
+
+async def test_a_standby_does_no_chores(database: Database) -> None:
+    leader, standby = a_pulse(database), a_pulse(database)
+    await leader.start()
+    await standby.start()
+    upkeep = asyncio.create_task(Upkeep(database, standby).run())
+    heard = asyncio.Event()
+    standby.on_beat.append(lambda _: heard.set())
+    await asyncio.wait_for(heard.wait(), 5)
+    assert not chores()
+    await leader.stop()
+    assert await asyncio.wait_for(standby.elected(), 1) == 2
+    await standby.stop()
+    upkeep.cancel()

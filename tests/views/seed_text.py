@@ -1,0 +1,52 @@
+"""Reads column lists out of the seeds. `python tests/views/seed_text.py` writes seed_columns.json anew."""
+
+import json
+import re
+from pathlib import Path
+
+SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
+STORED = Path(__file__).with_name("seed_columns.json")
+
+# view → seed, how it writes its entities, the entity's name there
+SOURCES = {
+    "forge.forge_nodes": ("003", "table", "forge_nodes"),
+    "forge.forge_leaders": ("003", "table", "forge_leaders"),
+    "forge.forge_jobs": ("003", "table", "forge_jobs"),
+    "forge.forge_migrations": ("003", "table", "forge_migrations"),
+    "afl.tasks": ("000", "dataclass", "TaskDefinition"),
+    "afl.servers": ("000", "dataclass", "ServerDefinition"),
+    "afl.locks": ("000", "dataclass", "LockDefinition"),
+    "orchestration.orgs": ("004", "table", "orgs"),
+    "orchestration.tasks": ("004", "table", "tasks"),
+    "scheduler.tenants": ("002", "diagram", "TENANT"),
+    "scheduler.workers": ("002", "diagram", "WORKER"),
+}
+
+_BODY = {
+    "table": r"^CREATE TABLE {name} \((.*?)^\);",
+    "dataclass": r"^class {name}:\n(.*?)^(?:```|@dataclass|class )",
+    "diagram": r"^    {name} \{{(.*?)^    \}}",
+}
+_FIELD = {
+    # a column, not a constraint (upper case) and not a comment
+    "table": re.compile(r"^    (?P<name>[a-z_]+) +(?P<type>[A-Z]+(?:\[\])?)", re.MULTILINE),
+    "dataclass": re.compile(r"^    (?P<name>[a-z_]+): (?P<type>[A-Za-z]+(?:\[\w+\])?)", re.MULTILINE),
+    "diagram": re.compile(r"^        (?P<type>[a-z]+) (?P<name>[a-z_]+)", re.MULTILINE),
+}
+
+
+def columns() -> dict[str, list[list[str]]]:
+    """View → its documented columns in order, each with the type as the seed writes it."""
+    found = {}
+    for view, (seed, style, name) in SOURCES.items():
+        [path] = SEEDS.glob(f"{seed}_*.txt")
+        body = re.search(_BODY[style].format(name=name), path.read_text(), re.MULTILINE | re.DOTALL)
+        if body is None:
+            raise LookupError(f"{path.name} has no {style} {name}")
+        found[view] = [[field["name"], field["type"]] for field in _FIELD[style].finditer(body[1])]
+    return found
+
+
+if __name__ == "__main__":
+    lines = ",\n".join(f"  {json.dumps(view)}: {json.dumps(fields)}" for view, fields in columns().items())
+    STORED.write_text(f"{{\n{lines}\n}}\n")

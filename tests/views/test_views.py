@@ -1,0 +1,246 @@
+"""Each seed's tables as views: the documented columns, the documented words, and no more rights than the asker has."""
+
+import datetime as dt
+import json
+import uuid
+from typing import Any
+
+import pytest
+from seed_text import SEEDS, STORED, columns
+
+from weft.db.tx import Tx
+
+DOCUMENTED: dict[str, list[list[str]]] = json.loads(STORED.read_text())
+DEFAULT_ORG = "00000000-0000-7000-8000-000000000001"
+
+TYPES = {
+    # 003, 004: SQL
+    "UUID": {"uuid"}, "VARCHAR": {"character varying"}, "TEXT": {"text"}, "INTEGER": {"integer"}, "INT": {"integer"},
+    "SERIAL": {"integer"}, "TIMESTAMPTZ": {"timestamp with time zone"}, "JSONB": {"jsonb"}, "TEXT[]": {"ARRAY"},
+    # 000: Python
+    "str": {"text"}, "list[str]": {"ARRAY"}, "list[HandledCount]": {"jsonb"}, "Optional[dict]": {"jsonb"},
+    "Optional[LockMetaData]": {"jsonb"},
+    # 002: its diagram; `int` is a number of milliseconds in 000
+    "uuid": {"uuid"}, "string": {"text", "character varying"}, "int": {"integer", "bigint"},
+    "timestamp": {"timestamp with time zone"},
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not SEEDS.is_dir(), reason="the seeds are not here")
+def test_the_stored_columns_are_those_of_the_seeds() -> None:
+    assert columns() == DOCUMENTED
+
+
+@pytest.mark.parametrize("view", DOCUMENTED)
+async def test_a_view_has_the_documented_columns_in_order(tx: Tx, view: str) -> None:
+    schema, name = view.split(".")
+    found = await tx.rows(
+        """
+        select c.column_name, c.data_type
+        from information_schema.columns as c
+        where c.table_schema = %(schema)s and c.table_name = %(name)s
+        order by c.ordinal_position
+        """,
+        {"schema": schema, "name": name},
+    )
+    assert [column for column, _ in found] == [column for column, _ in DOCUMENTED[view]]
+    for (column, real), (_, written) in zip(found, DOCUMENTED[view], strict=True):
+        assert real in TYPES[written], f"{view}.{column} is {real}, the seed says {written}"
+
+
+async def test_every_view_is_there_asks_as_its_asker_and_is_read_only(tx: Tx) -> None:
+    found = await tx.rows(
+        """
+        select
+            n.nspname || '.' || c.relname,
+            c.relkind = 'v' and 'security_invoker=true' = any(c.reloptions),
+            has_table_privilege('weft_engine', c.oid, 'select'),
+            has_table_privilege('weft_engine', c.oid, 'insert, update, delete')
+                or has_table_privilege('weft_tenant', c.oid, 'insert, update, delete')
+        from pg_class as c
+        join pg_namespace as n
+            on n.oid = c.relnamespace
+        where n.nspname in ('afl', 'aiopslab', 'forge', 'orchestration', 'scheduler') and c.relkind in ('v', 'r', 'm')
+        """
+    )
+    assert {name for name, *_ in found} == set(DOCUMENTED)
+    assert all(tuple(rights) == (True, True, False) for _, *rights in found)
+
+
+async def put(tx: Tx, table: str, **values: Any) -> str:
+    """A row written as it is, so that each state can be had without living through it."""
+    values = {"id": str(uuid.UUID(str(await tx.value("select weft.uuid7()")))), **values}
+    names = ", ".join(values)
+    places = ", ".join(f"%({name})s" for name in values)
+    await tx.run(f"insert into weft.{table} ({names}) values ({places})", values)
+    return str(values["id"])
+
+
+async def unfinished(tx: Tx, **values: Any) -> str:
+    return await put(tx, "tasks", **{"org_id": DEFAULT_ORG, "kind": "mail", **values})
+
+
+async def finished(tx: Tx, **values: Any) -> str:
+    now = await tx.value("select weft.now()")
+    given = {
+        "org_id": DEFAULT_ORG, "kind": "mail", "queue": "default", "lane": "default", "payload": "{}", "urgency": 50,
+        "attempt": 1, "uncounted": 0, "losses": 0, "created_at": now, "run_at": now, "finished_at": now, **values,
+    }  # fmt: skip
+    return await put(tx, "task_history", **given)
+
+
+LATER = dt.datetime(2999, 1, 1, tzinfo=dt.UTC)
+PAST = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+RUNNING = {"state": "running", "attempt": 1, "lease_token": str(uuid.uuid4()), "claimed_at": PAST}
+
+UNFINISHED = {
+    "queued, not due, attempt 0": ({"state": "scheduled", "run_at": LATER}, "pending pending Queued"),
+    "queued, due": ({"state": "ready"}, "pending pending Queued"),
+    "queued, due, behind a limit": ({"state": "blocked"}, "pending pending Queued"),
+    "queued again, not yet due": ({"state": "scheduled", "attempt": 1, "run_at": LATER}, "retry pending Failed"),
+    "queued again, due": ({"state": "ready", "attempt": 1}, "retry pending Queued"),
+    "queued again after a loss": ({"state": "ready", "attempt": 1, "uncounted": 1}, "pending pending Queued"),
+    "running, handler not started": (RUNNING, "claimed running Running"),
+    "running": ({**RUNNING, "started_at": PAST}, "running running Running"),
+}
+FINISHED = {
+    "completed": ({"state": "completed"}, "completed completed Completed"),
+    "failed, an error forbids retry": ({"state": "failed", "reason": "refused"}, "failed failed Failed"),
+    "failed, attempts used up": ({"state": "failed", "reason": "dead"}, "dead_letter failed Failed"),
+    "failed, lost too often": ({"state": "failed", "reason": "lost"}, "dead_letter failed Failed"),
+    "timed out for good": ({"state": "timed_out", "reason": "dead"}, "failed failed Failed"),
+    "cancelled": ({"state": "cancelled", "reason": "requested"}, "failed canceled Canceled"),
+    "cancelled before it began": (
+        {"state": "cancelled", "reason": "requested", "attempt": 0}, "failed canceled Canceled",
+    ),
+    "discarded": ({"state": "cancelled", "reason": "discarded"}, "completed ignored Completed"),
+    "skipped": ({"state": "completed", "reason": "skipped"}, "completed ignored Completed"),
+}  # fmt: skip
+
+
+async def words(tx: Tx, task: str) -> str:
+    """The status of a task in 003, 000 and 004."""
+    row = await tx.row(
+        """
+        select
+            (select f.status from forge.forge_jobs as f where f.id = %(id)s::uuid),
+            (select a.state from afl.tasks as a where a.uuid = %(id)s::text),
+            (select o.status from orchestration.tasks as o where o.id = %(id)s::uuid)
+        """,
+        {"id": task},
+    )
+    return " ".join(str(word) for word in row or ())
+
+
+@pytest.mark.parametrize("state", UNFINISHED)
+async def test_an_unfinished_task_is_called_what_the_seed_calls_it(tx: Tx, state: str) -> None:
+    values, expected = UNFINISHED[state]
+    assert await words(tx, await unfinished(tx, **values)) == expected
+
+
+@pytest.mark.parametrize("state", FINISHED)
+async def test_a_finished_task_is_called_what_the_seed_calls_it(tx: Tx, state: str) -> None:
+    values, expected = FINISHED[state]
+    assert await words(tx, await finished(tx, **values)) == expected
+
+
+async def test_a_retry_that_waits_says_when_it_comes(tx: Tx) -> None:
+    waiting = await unfinished(tx, state="scheduled", attempt=2, run_at=LATER, error='{"message": "oh no"}')
+    queued = await unfinished(tx, state="ready", attempt=2)
+    found = await tx.rows(
+        "select o.id::text, o.attempt, o.next_retry_at, o.error_message from orchestration.tasks as o order by o.id"
+    )
+    assert {row[0]: tuple(row[1:]) for row in found} == {waiting: (2, LATER, "oh no"), queued: (3, None, None)}
+
+
+async def test_forge_jobs_show_numbers_in_the_seed_s_scale(tx: Tx) -> None:
+    await unfinished(
+        tx, state="ready", urgency=10, attempt=3, uncounted=1, queue="gpu jobs", lane="gpu jobs+cuda", dedupe_key="k"
+    )
+    [found] = await tx.rows(
+        """
+        select f.priority, f.attempts, f.max_attempts, f.progress_percent, f.worker_capability, f.idempotency_key
+        from forge.forge_jobs as f
+        """
+    )
+    assert tuple(found) == (90, 2, 3, 0, "cuda", "k")
+
+
+async def test_a_finished_forge_job_completed_or_failed_at_its_end(tx: Tx) -> None:
+    done = await finished(tx, state="completed", result='{"n": 1}', finished_at=PAST)
+    dead = await finished(tx, state="failed", reason="dead", finished_at=PAST)
+    found = await tx.rows("select f.id::text, f.output, f.completed_at, f.failed_at from forge.forge_jobs as f")
+    assert {row[0]: tuple(row[1:]) for row in found} == {done: ({"n": 1}, PAST, None), dead: (None, None, PAST)}
+
+
+async def node(tx: Tx, **values: Any) -> str:
+    given = {
+        "hostname": "one", "ip_address": "10.0.0.1", "pid": 1, "version": "1", "lease": dt.timedelta(seconds=10),
+        "status": "active", "started_at": PAST, "beat_at": PAST, **values,
+    }  # fmt: skip
+    return await put(tx, "nodes", **given)
+
+
+@pytest.mark.parametrize(
+    ("status", "afl"), [("starting", "startup"), ("active", "running"), ("draining", "shutdown"), ("dead", "error")]
+)
+async def test_a_node_is_a_server_a_worker_and_a_forge_node(tx: Tx, status: str, afl: str) -> None:
+    made = await node(tx, status=status, handled='{"b": [5, 1], "a": [2, 0]}', queues=["q"], handlers=["a", "b"])
+    [server] = await tx.rows(
+        """
+        select s.server_name, s.server_ips, s.start_time, s.ping_time, s.topics, s.handlers, s.handled, s.state
+        from afl.servers as s
+        where s.uuid = %(id)s::text
+        """,
+        {"id": made},
+    )
+    counts = [{"handler": "a", "handled": 2, "not_handled": 0}, {"handler": "b", "handled": 5, "not_handled": 1}]
+    moment = int(PAST.timestamp() * 1000)
+    assert tuple(server) == ("one", ["10.0.0.1"], moment, moment, ["q"], ["a", "b"], counts, afl)
+    for view, key in (("forge.forge_nodes", "id"), ("scheduler.workers", "worker_id")):
+        assert await tx.value(f"select v.status from {view} as v where v.{key} = %(id)s", {"id": made}) == status
+
+
+async def test_a_worker_shows_what_it_runs_and_a_running_task_hangs_on_its_beat(tx: Tx) -> None:
+    made = await node(tx, concurrency=8, roles=["worker"])
+    await node(tx, roles=["gateway"])
+    await unfinished(tx, **RUNNING, node_id=made)
+    [worker] = await tx.rows("select w.worker_id::text, w.capacity, w.running_jobs from scheduler.workers as w")
+    assert tuple(worker) == (made, 8, 1)
+    [task] = await tx.rows("select o.worker_id, o.lease_expires_at, o.last_heartbeat from orchestration.tasks as o")
+    assert tuple(task) == (made, PAST + dt.timedelta(seconds=10), PAST)
+    assert await tx.value("select f.last_heartbeat from forge.forge_jobs as f") == PAST
+
+
+async def test_an_http_worker_s_task_has_a_lease_of_its_own(tx: Tx) -> None:
+    await unfinished(tx, **RUNNING, lease_until=PAST, heartbeat_timeout=dt.timedelta(seconds=30))
+    [task] = await tx.rows("select o.lease_expires_at, o.last_heartbeat from orchestration.tasks as o")
+    assert tuple(task) == (PAST, PAST - dt.timedelta(seconds=30))
+
+
+async def test_a_lock_shows_milliseconds(tx: Tx) -> None:
+    await tx.run(
+        """
+        insert into weft.locks (org_id, name, owner, token, acquired_at, expires_at, metadata)
+        values (%(org)s, 'l', 'me', weft.uuid7(), %(at)s, %(at)s, '{"topic": "t"}')
+        """,
+        {"org": DEFAULT_ORG, "at": PAST + dt.timedelta(microseconds=1999)},
+    )
+    [lock] = await tx.rows("select l.key, l.acquired_at, l.expires_at, l.meta from afl.locks as l")
+    moment = int(PAST.timestamp() * 1000) + 1
+    assert tuple(lock) == ("l", moment, moment, {"topic": "t"})
+
+
+async def test_a_tenant_sees_its_own_org_through_every_view(tx: Tx) -> None:
+    theirs = str(await tx.value("insert into weft.orgs (name, slug) values ('Theirs', 'theirs') returning id"))
+    for org in (DEFAULT_ORG, theirs):
+        await unfinished(tx, state="ready", org_id=org)
+        await finished(tx, state="completed", org_id=org)
+    await tx.run("set local role weft_tenant")
+    await tx.run("select set_config('weft.org', %(org)s, true)", {"org": theirs})
+    for view in ("forge.forge_jobs", "afl.tasks", "orchestration.tasks"):
+        assert await tx.value(f"select count(*) from {view}") == 2
+    assert await tx.value("select o.slug from orchestration.orgs as o") == "theirs"
+    assert await tx.value("select t.name from scheduler.tenants as t") == "Theirs"
+    for view in ("forge.forge_nodes", "afl.servers", "afl.locks", "scheduler.workers", "forge.forge_migrations"):
+        await tx.rows(f"select * from {view}")
