@@ -46,7 +46,7 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - a test compares this with the imports above
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -63,13 +63,12 @@ class App:
     def task(
         self, *, name: str | None = None, version: str | int | None = None, **options: Any
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
-    def task(
-        self, function: Callable[P, R] | None = None, /, *, name: str | None = None,
-        version: str | int | None = None, **options: Any,
-    ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:  # fmt: skip
+    def task(  # type: ignore[misc]
+        self, function: Any = None, /, *, name: str | None = None, version: Any = None, **options: Any
+    ) -> Any:
         """Declares a task. Options: see `weft.sdk.task.Options`, e.g. `queue=`, `max_attempts=`, `retry=`, `timeout=`."""
 
-        def declare(declared: Callable[P, R]) -> Task[P, R]:
+        def declare(declared: Callable[..., Any]) -> Task[Any, Any]:
             return self.registry.add(declared, name=name, version=version, **options)
 
         return declare if function is None else declare(function)

@@ -6,6 +6,7 @@ import http.server
 import os
 import signal
 import threading
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,11 @@ async def call(kind: str, payload: dict[str, Any], *, sink: Sink | None = None, 
         registry.add(function, name=name, version=None, **options)
     task = registry.get(kind)
     assert task is not None and task.context_name == "ctx" and task.options.isolate == "loop"
-    context = Context(
-        sink or Sink(), task_id=TASK, kind=kind, org="o", attempt=2, queue="default", lease_token="t"
+    about = types.SimpleNamespace(
+        id=TASK, kind=kind, org="o", attempt=2, queue="default", token="t", correlation_id=None, trace_parent=None,
+        tags=None,
     )  # fmt: skip
+    context = Context(sink or Sink(), about)
     return await task.function(ctx=context, **task.arguments(json.text(payload)))
 
 

@@ -1,4 +1,4 @@
-"""Settings: read once from the environment, overridden by arguments. Every field is documented in docs/reference/settings.md.
+"""Settings: read once from the environment, overridden by arguments. Documented in docs/reference/settings.md.
 
 `DATABASE_URL` names the database; without it Weft runs its own PostgreSQL in `WEFT_FOLDER`.
 """

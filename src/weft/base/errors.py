@@ -158,7 +158,7 @@ class Refused(WeftError):
     code = "REFUSED"
 
 
-class WeftSignal(Exception):  # noqa: N818 - a handler's word, not an error
+class WeftSignal(Exception):
     """What a handler raises to say how its attempt should end."""
 
 

@@ -107,7 +107,7 @@ class Database:
     async def _checkout(self) -> "AsyncIterator[psycopg.AsyncConnection[TupleRow]]":
         if self._pool is None:
             await self.open()
-        assert self._pool is not None  # noqa: S101 - open() sets it or raises
+        assert self._pool is not None
         try:
             connection = await self._pool.getconn()
         except psycopg_pool.PoolTimeout as error:

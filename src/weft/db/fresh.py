@@ -14,6 +14,10 @@ FILES = (
     "queue/partitions.sql",
     "queue/functions.sql",
     "queue/functions_many.sql",
+    "views/forge.sql",
+    "views/afl.sql",
+    "views/orchestration.sql",
+    "views/scheduler.sql",
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.queue.lanes import Lane, Take
-from weft.queue.model import Claimed
+from weft.queue.model import Claimed, claimed
 
 SQL = statements.load("weft.queue")
 
@@ -35,4 +35,4 @@ async def plain(
             "token": token,
         },
     )
-    return [Claimed(*row, token, sent) for row in rows]
+    return claimed(rows, token=token, sent=sent)

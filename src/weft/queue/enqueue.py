@@ -17,7 +17,7 @@ CHUNK = 5000
 async def one(tx: Tx, arguments: dict[str, Any]) -> Enqueued:
     """Stores a task made by `new.arguments`."""
     row = await tx.row(SQL.enqueue, arguments)
-    assert row is not None  # noqa: S101 - the function always answers
+    assert row is not None
     return Enqueued(*row)
 
 

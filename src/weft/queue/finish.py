@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from weft.db import statements
+from weft.db import arrays, statements
 from weft.db.tx import Tx
 from weft.queue.model import FinalState, Reason
 
@@ -36,10 +36,32 @@ class Returned(NamedTuple):
 
 async def finish(tx: Tx, ended: Sequence[Ended]) -> set[str]:
     """Moves tasks to history; answers the ids that were still held with their token."""
-    ids, tokens, states, reasons, results, problems, started = map(list, zip(*ended, strict=True))
+    return await _finish(
+        tx,
+        ids=[one.id for one in ended],
+        tokens=[one.token for one in ended],
+        started=[one.started for one in ended],
+        states=arrays.plain([one.state for one in ended]),
+        reasons=arrays.quoted([one.reason for one in ended]),
+        results=arrays.quoted([one.result for one in ended]),
+        problems=arrays.quoted([one.error for one in ended]),
+    )
+
+
+async def complete(
+    tx: Tx, *, ids: Sequence[str], tokens: Sequence[str], results: Sequence[str | None], started: Sequence[float | None]
+) -> set[str]:
+    """The common case of `finish`: all of them succeeded."""
+    return await _finish(tx, ids=ids, tokens=tokens, started=started, results=arrays.quoted(results))
+
+
+async def _finish(
+    tx: Tx, *, ids: Sequence[str], tokens: Sequence[str], started: Sequence[float | None], results: str | None,
+    states: str | None = None, reasons: str | None = None, problems: str | None = None,
+) -> set[str]:  # fmt: skip
     arguments = {
-        "ids": ids, "tokens": tokens, "states": states, "reasons": reasons, "results": results, "errors": problems,
-        "started": started,
+        "ids": arrays.plain(ids), "tokens": arrays.plain(tokens), "states": states, "reasons": reasons,
+        "results": results, "errors": problems, "started": arrays.floats(started),
     }  # fmt: skip
     return {row[0] for row in await tx.rows(SQL.finish, arguments)}
 

@@ -17,7 +17,7 @@ from weft.db import statements
 from weft.db.tx import Tx
 from weft.queue import lanes as fairness
 from weft.queue.lanes import Lane
-from weft.queue.model import Claimed
+from weft.queue.model import Claimed, claimed
 
 SQL = statements.load("weft.queue")
 
@@ -72,8 +72,9 @@ async def claim(
     sent = time.monotonic()
     special = [lane for lane in lanes if not lane.plain]
     candidates = await _candidates(tx, kinds=kinds, lanes=special, want=want)
-    names = sorted({name for lane in lanes for name in _names(lane.org, lane.queue)} | {_key(c) for c in candidates if c.key})
-    locked = {name for name, got in await tx.rows(SQL.lock_limits, {"names": names}) if got}
+    names = {name for lane in lanes for name in _names(lane.org, lane.queue)}
+    names |= {_key(one) for one in candidates if one.key is not None}
+    locked = {name for name, got in await tx.rows(SQL.lock_limits, {"names": sorted(names)}) if got}
     contended = len(locked) < len(names)
     usable = [lane for lane in lanes if locked.issuperset(_names(lane.org, lane.queue))]
     candidates = [
@@ -88,10 +89,11 @@ async def claim(
     chosen, full = choose(candidates, room=room, keys=keys, want=want)
     if full:
         await tx.run(SQL.block, {"ids": full})
-    tasks = []
+    tasks: list[Claimed] = []
     hold = {"node_id": node_id, "token": token}
     if chosen:
-        tasks += [Claimed(*row, token, sent) for row in await tx.rows(SQL.claim_chosen, {"ids": chosen, **hold})]
+        rows = await tx.rows(SQL.claim_chosen, {"ids": chosen, **hold})
+        tasks += claimed(rows, token=token, sent=sent)
     plain = [lane for lane in usable if lane.plain]
     if takes := divide(plain, room=room, want=want - len(tasks), turn=turn):
         arguments = {
@@ -101,7 +103,7 @@ async def claim(
             "kinds": kinds,
             **hold,
         }
-        tasks += [Claimed(*row, token, sent) for row in await tx.rows(SQL.claim_limited, arguments)]
+        tasks += claimed(await tx.rows(SQL.claim_limited, arguments), token=token, sent=sent)
     await _spend(tx, rates=rates, tasks=tasks)
     return Taken(tasks, contended)
 

@@ -1,4 +1,4 @@
-"""Looking at tasks, and what people do to them: cancel, redrive, discard, pause, limit. Journaled where it changes things."""
+"""Looking at tasks, and what people do to them: cancel, redrive, discard, pause, limit. Changes are journaled."""
 
 import dataclasses
 import datetime as dt

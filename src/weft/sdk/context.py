@@ -4,7 +4,6 @@ A handler asks for it by annotation (`async def work(ctx: Context, …)`) or wit
 """
 
 import contextvars
-import datetime as dt
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -17,36 +16,76 @@ class Sink(Protocol):
     def progress(self, context: "Context", *, percent: int | None, message: str | None) -> None: ...
 
 
+class About(Protocol):
+    """What a context knows of its task."""
+
+    id: str
+    org: str
+    kind: str
+    attempt: int
+    token: str
+    correlation_id: str | None
+    trace_parent: str | None
+    tags: list[str] | None
+
+    @property
+    def queue(self) -> str: ...
+
+
 class Context:
     """One attempt of one task."""
 
-    __slots__ = (
-        "_cancel", "_on_cancel", "_sink", "attempt", "correlation_id", "deadline", "kind", "lease_token",
-        "org", "queue", "tags", "task_id", "trace",
-    )  # fmt: skip
+    __slots__ = ("_about", "_on_cancel", "_sink", "_stopped")
 
-    def __init__(
-        self, sink: Sink, *, task_id: str, kind: str, org: str, attempt: int, queue: str, lease_token: str,
-        correlation_id: str | None = None, trace: str | None = None, tags: list[str] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, sink: Sink, about: About) -> None:
         self._sink = sink
-        self._cancel: str | None = None
-        self._on_cancel: list[Callable[[], None]] = []
-        self.task_id = task_id
-        self.kind = kind
-        self.org = org
-        self.attempt = attempt
-        self.queue = queue
-        self.lease_token = lease_token
-        self.correlation_id = correlation_id or task_id
-        self.trace = trace
-        self.tags = tags or []
-        self.deadline: dt.datetime | None = None
+        self._about = about
+        self._stopped: str | None = None
+        self._on_cancel: list[Callable[[], None]] | None = None
+
+    @property
+    def task_id(self) -> str:
+        return self._about.id
+
+    @property
+    def kind(self) -> str:
+        return self._about.kind
+
+    @property
+    def org(self) -> str:
+        return self._about.org
+
+    @property
+    def queue(self) -> str:
+        return self._about.queue
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first execution."""
+        return self._about.attempt
+
+    @property
+    def lease_token(self) -> str:
+        return self._about.token
+
+    @property
+    def correlation_id(self) -> str:
+        """What ties related work together; the task's own id if nobody said."""
+        return self._about.correlation_id or self._about.id
+
+    @property
+    def trace(self) -> str | None:
+        """The W3C traceparent given when it was enqueued."""
+        return self._about.trace_parent
+
+    @property
+    def tags(self) -> list[str]:
+        return self._about.tags or []
 
     @property
     def cancelled(self) -> str | None:
         """Why this attempt should stop ('cancelled', 'timed out', 'lease lost', 'shutting down'), or None."""
-        return self._cancel
+        return self._stopped
 
     def log(self, message: str, *, level: str = "info", **fields: Any) -> None:
         """Keeps a line with the task."""
@@ -62,21 +101,21 @@ class Context:
 
         The lease itself is kept by the worker's own beat; a long loop in a sync handler calls this to end promptly.
         """
-        if self._cancel is not None:
-            raise Stopped(self._cancel)
+        if self._stopped is not None:
+            raise Stopped(self._stopped)
 
     def stop(self, why: str) -> None:
         """Tells the attempt to end; the worker calls this."""
-        if self._cancel is None:
-            self._cancel = why
-            for callback in self._on_cancel:
+        if self._stopped is None:
+            self._stopped = why
+            for callback in self._on_cancel or ():
                 callback()
 
     def wait_stopped(self) -> threading.Event:
         """An event a thread can wait on; set when the attempt should stop."""
         event = threading.Event()
-        self._on_cancel.append(event.set)
-        if self._cancel is not None:
+        self._on_cancel = [*(self._on_cancel or ()), event.set]
+        if self._stopped is not None:
             event.set()
         return event
 

@@ -44,7 +44,7 @@ class Retry:
             # the exponent is bounded so that a huge attempt number cannot overflow
             seconds = base * self.multiplier ** min(attempt - 1, 200)
         seconds = min(seconds, cap)
-        dice = random.random() if chance is None else chance  # noqa: S311 - spreading load, not secrets
+        dice = random.random() if chance is None else chance
         return dt.timedelta(seconds=seconds * (1 + self.jitter * (2 * dice - 1)))
 
     def to_json(self) -> dict[str, Any]:

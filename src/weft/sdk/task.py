@@ -47,6 +47,8 @@ class Task(Generic[P, R]):
         self.kind = kind
         self.options = options
         self.context_name = _context_parameter(function)
+        # nothing stands between the worker and the function: no thread, no deadline, no context to pass
+        self.immediate = options.isolate == "loop" and options.timeout is None and self.context_name is None
         functools.update_wrapper(self, function)
         self._decode = _decoder(function, context_name=self.context_name, batch=options.batch is not None)
 

@@ -8,6 +8,7 @@ from weft.queue import finish
 from weft.queue.finish import Ended, Returned
 from weft.settle.outcome import Finish, Outcome, Requeue, decide
 
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settled:
     """What became of a batch: the outcomes that came too late (`lost`), and queues with work that is ready again."""
@@ -23,6 +24,8 @@ def is_single(outcomes: Sequence[Outcome]) -> bool:
 
 async def settle(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
     """Ends these attempts. Each is fenced by its token: one that lost its lease changes nothing and is reported."""
+    if is_single(outcomes):
+        return await _complete(tx, outcomes)
     ended: list[Ended] = []
     returned: list[Returned] = []
     for outcome in outcomes:
@@ -40,12 +43,28 @@ async def settle(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
     keys = {(one.task.org, one.task.concurrency_key) for one in outcomes if one.task.concurrency_key is not None}
     if keys:
         wake |= set(await finish.unblock(tx, [(org, key) for org, key in keys if key is not None]))
+    return Settled(await _lost(tx, outcomes, settled=settled), sorted(wake))
+
+
+async def _complete(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
+    """The hot path: everything succeeded and nothing else follows."""
+    settled = await finish.complete(
+        tx,
+        ids=[one.task.id for one in outcomes],
+        tokens=[one.task.token for one in outcomes],
+        results=[one.result for one in outcomes],
+        started=[one.started for one in outcomes],
+    )
+    return Settled(await _lost(tx, outcomes, settled=settled), [])
+
+
+async def _lost(tx: Tx, outcomes: Sequence[Outcome], *, settled: set[str]) -> list[Outcome]:
+    """Those whose token was not there any more, but for a finish said twice: that gets the same answer again."""
+    if len(settled) == len(outcomes):
+        return []
     lost = [one for one in outcomes if one.task.id not in settled]
-    if lost:
-        # the same finish said twice gets the same answer
-        earlier = await finish.ended_with(tx, [(one.task.org, one.task.id, one.task.token) for one in lost])
-        lost = [one for one in lost if one.task.id not in earlier]
-    return Settled(lost, sorted(wake))
+    earlier = await finish.ended_with(tx, [(one.task.org, one.task.id, one.task.token) for one in lost])
+    return [one for one in lost if one.task.id not in earlier]
 
 
 def _ended(outcome: Outcome, ending: Finish) -> Ended:

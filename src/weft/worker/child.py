@@ -63,10 +63,10 @@ class Children:
         )  # fmt: skip
 
     async def _converse(self, child: asyncio.subprocess.Process, context: Context, kind: str, payload: str) -> Any:
-        assert child.stdin is not None and child.stdout is not None  # noqa: S101 - both are pipes
+        assert child.stdin is not None and child.stdout is not None
         about = {
-            "task_id": context.task_id, "org": context.org, "attempt": context.attempt, "queue": context.queue,
-            "correlation_id": context.correlation_id, "trace": context.trace, "tags": context.tags,
+            "id": context.task_id, "org": context.org, "kind": kind, "attempt": context.attempt, "queue": context.queue,
+            "token": "", "correlation_id": context.correlation_id, "trace_parent": context.trace, "tags": context.tags,
         }  # fmt: skip
         try:
             child.stdin.write(json.dumps({"kind": kind, "payload": payload, "context": about}) + b"\n")

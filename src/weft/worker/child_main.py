@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 import traceback
+import types
 from typing import Any, BinaryIO
 
 from weft.base import json
@@ -41,9 +42,8 @@ def main(target: str) -> None:
     for line in sys.stdin.buffer:
         asked = json.loads(line)
         task = registry.get(asked["kind"])
-        assert task is not None  # noqa: S101 - the parent has the same registry
-        about = asked["context"]
-        context = Context(upward, kind=asked["kind"], lease_token="", **about)
+        assert task is not None
+        context = Context(upward, types.SimpleNamespace(**asked["context"]))
         upward.say(_run(task, asked["payload"], context))
 
 

@@ -16,6 +16,7 @@ from weft.cluster import nodes
 from weft.db.database import Database
 from weft.queue import claim, lanes, limits
 from weft.queue.lanes import Lane, Mark, Take
+from weft.queue.model import Claimed
 from weft.worker.buffer import Buffer
 
 BATCH = 500
@@ -133,18 +134,19 @@ class Claimer:
                 tx, node_id=self._serves.node_id, token=str(ids.token()), kinds=self._serves.kinds, takes=takes
             )
         self.claims += 1
-        got: dict[tuple[str, str], int] = {}
+        counts: dict[tuple[str, str], int] = {}
+        last: dict[tuple[str, str], Claimed] = {}
         for task in tasks:
             place = (task.lane, task.org)
-            got[place] = got.get(place, 0) + 1
-            warm = self._warm[place]
-            warm.mark = Mark(task.urgency, task.run_at, task.id)
+            counts[place] = counts.get(place, 0) + 1
+            last[place] = task
         for take in takes:
             place = (take.lane.lane, take.lane.org)
             warm = self._warm[place]
-            warm.full = got.get(place, 0) >= take.take
-            if place in got:
+            warm.full = counts.get(place, 0) >= take.take
+            if place in last:
                 warm.seen = now
+                warm.mark = Mark(last[place].urgency, last[place].run_at, last[place].id)
         self._buffer.put(tasks)
         return len(tasks)
 

@@ -26,21 +26,21 @@ _YIELD_EVERY = 100
 _ENDS: dict[str, How] = {"cancelled": "cancelled", "timed out": "timed_out", "shutting down": "released"}
 
 
-class Attempt:
-    """A task in the hands of a runner."""
+class Attempt(Context):
+    """A task in the hands of a runner; what its handler sees is the `Context` part."""
 
-    __slots__ = ("context", "runner", "started", "task")
+    __slots__ = ("runner", "started", "task")
 
-    def __init__(self, task: Claimed, context: Context, runner: "asyncio.Task[None]") -> None:
+    def __init__(self, sink: Sink, task: Claimed, runner: "asyncio.Task[None]") -> None:
+        super().__init__(sink, task)
         self.task = task
-        self.context = context
         self.runner = runner
         self.started = time.monotonic()
 
-    def stop(self, why: str) -> None:
+    def end(self, why: str) -> None:
         """Ends the handler: async ones are cancelled, threads are told, children are killed."""
-        if self.context.cancelled is None:
-            self.context.stop(why)
+        if self.cancelled is None:
+            self.stop(why)
             self.runner.cancel()
 
 
@@ -52,7 +52,8 @@ class Runners:
         children: Children, threads: int,
     ) -> None:  # fmt: skip
         self.running: dict[str, Attempt] = {}
-        self.handled: dict[str, list[int]] = {}
+        self.handled: dict[str, list[int]] = {kind: [0, 0] for kind in handlers}
+        self.finished = 0
         self._buffer = buffer
         self._handlers = handlers
         self._sink = sink
@@ -60,18 +61,23 @@ class Runners:
         self._children = children
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="weft")
         self._alone = asyncio.Lock()
-        self.finished = 0
 
     async def run(self) -> None:
-        """One runner. Cancelling it ends the handler it runs; `stopping` ends the runner itself."""
+        """One runner. Ending an attempt cancels this coroutine's task for a moment; it goes on with the next."""
         mine = asyncio.current_task()
-        assert mine is not None  # noqa: S101 - we are a coroutine of a task
+        assert mine is not None
         in_a_row = 0
         while True:
-            task = await self._buffer.get()
+            task = self._buffer.pop()
+            if task is None:
+                contexts.enter(None)
+                task = await self._buffer.get()
             if task.losses > 1:
                 await self._run_alone(task, mine)
             else:
+                if self._alone.locked():
+                    async with self._alone:
+                        pass
                 await self._execute(task, mine)
             in_a_row += 1
             if in_a_row % _YIELD_EVERY == 0:
@@ -85,48 +91,37 @@ class Runners:
             await self._execute(task, mine)
 
     async def _execute(self, task: Claimed, mine: "asyncio.Task[None]") -> None:
-        if self._alone.locked() and task.losses < 2:
-            async with self._alone:
-                pass
         handler = self._handlers[task.kind]
-        context = Context(
-            self._sink, task_id=task.id, kind=task.kind, org=task.org, attempt=task.attempt, queue=task.queue,
-            lease_token=task.token, correlation_id=task.correlation_id, trace=task.trace_parent, tags=task.tags,
-        )  # fmt: skip
-        attempt = Attempt(task, context, mine)
+        attempt = Attempt(self._sink, task, mine)
         self.running[task.id] = attempt
-        token = contexts.enter(context)
+        contexts.enter(attempt)
         try:
-            if handler.options.batch is None:
-                await self._one(attempt, handler)
-            else:
+            if handler.options.batch is not None:
                 await self._batch(attempt, handler)
+                return
+            try:
+                if handler.immediate and task.timeout is None:
+                    result = await handler.function(**handler.arguments(task.payload))
+                else:
+                    result = await self._call(attempt, handler, handler.arguments(task.payload))
+                text = None if result is None else json.text(result, what="the result")
+            except BaseException as error:  # noqa: BLE001 - user code: whatever it raises is an outcome
+                outcome = self._outcome(attempt, handler, error)
+                self.handled[task.kind][1] += 1
+            else:
+                outcome = Outcome(task, "completed", text, None, True, None, attempt.started - task.claimed)
+                self.handled[task.kind][0] += 1
+            self._report(outcome)
         finally:
-            contexts.leave(token)
-            self.running.pop(task.id, None)
+            del self.running[task.id]
             self.finished += 1
-
-    async def _one(self, attempt: Attempt, handler: Task[Any, Any]) -> None:
-        task = attempt.task
-        try:
-            result = await self._call(attempt, handler, handler.arguments(task.payload))
-            text = None if result is None else json.text(result, what="the result")
-        except BaseException as error:  # noqa: BLE001 - user code: whatever it raises is an outcome
-            outcome = self._outcome(attempt, handler, error)
-        else:
-            outcome = Outcome(task, "completed", text, None, True, None, attempt.started - task.claimed)
-        self._say(handler, outcome)
 
     async def _batch(self, attempt: Attempt, handler: Task[Any, Any]) -> None:
         """One call for many: the handler gets a list of payloads and may answer a list of results or exceptions."""
         more = self._buffer.pop_like(attempt.task, at_most=(handler.options.batch or 1) - 1)
         attempts = [attempt]
         for task in more:
-            context = Context(
-                self._sink, task_id=task.id, kind=task.kind, org=task.org, attempt=task.attempt, queue=task.queue,
-                lease_token=task.token, correlation_id=task.correlation_id, trace=task.trace_parent, tags=task.tags,
-            )  # fmt: skip
-            attempts.append(Attempt(task, context, attempt.runner))
+            attempts.append(Attempt(self._sink, task, attempt.runner))
             self.running[task.id] = attempts[-1]
         try:
             payloads = [handler.arguments(one.task.payload) for one in attempts]
@@ -138,7 +133,9 @@ class Runners:
             for one in attempts[1:]:
                 self.running.pop(one.task.id, None)
         for one, result in zip(attempts, results, strict=True):
-            self._say(handler, self._batch_outcome(one, handler, result))
+            outcome = self._batch_outcome(one, handler, result)
+            self.handled[handler.kind][0 if outcome.how == "completed" else 1] += 1
+            self._report(outcome)
 
     def _batch_outcome(self, attempt: Attempt, handler: Task[Any, Any], result: Any) -> Outcome:
         if not isinstance(result, BaseException):
@@ -155,7 +152,7 @@ class Runners:
             return await self._invoke(attempt, handler, arguments)
         # counted from before the claim was sent, so that our deadline is never later than the database's
         left = timeout.total_seconds() - (time.monotonic() - attempt.started)
-        timer = asyncio.get_running_loop().call_later(max(left, 0), attempt.stop, "timed out")
+        timer = asyncio.get_running_loop().call_later(max(left, 0), attempt.end, "timed out")
         try:
             return await self._invoke(attempt, handler, arguments)
         finally:
@@ -163,9 +160,9 @@ class Runners:
 
     async def _invoke(self, attempt: Attempt, handler: Task[Any, Any], arguments: dict[str, Any]) -> Any:
         if handler.options.isolate == "process":
-            return await self._children.call(attempt.context, handler.kind, attempt.task.payload)
+            return await self._children.call(attempt, handler.kind, attempt.task.payload)
         if handler.context_name is not None:
-            arguments = {**arguments, handler.context_name: attempt.context}
+            arguments = {**arguments, handler.context_name: attempt}
         if handler.options.isolate == "loop":
             return await handler.function(**arguments)
         carried = contextvars.copy_context()
@@ -176,10 +173,10 @@ class Runners:
         """What an exception out of a handler means."""
         task, started = attempt.task, attempt.started - attempt.task.claimed
         options = handler.options
-        if isinstance(error, asyncio.CancelledError | Stopped) and attempt.context.cancelled is not None:
+        if isinstance(error, asyncio.CancelledError | Stopped) and attempt.cancelled is not None:
             if attempt.runner.cancelling():
                 attempt.runner.uncancel()
-            why = attempt.context.cancelled
+            why = attempt.cancelled
             problem = json.text({"type": "Stopped", "message": why})
             return Outcome(
                 task, _ENDS.get(why, "lost"), error=None if why == "shutting down" else problem, started=started,
@@ -200,13 +197,6 @@ class Runners:
             task, "failed", error=_problem(error), retryable=_retryable(error, handler), delay=delay, started=started,
             policy=options.retry, declared_attempts=options.max_attempts,
         )  # fmt: skip
-
-    def _say(self, handler: Task[Any, Any], outcome: Outcome) -> None:
-        counts = self.handled.get(handler.kind)
-        if counts is None:
-            counts = self.handled[handler.kind] = [0, 0]
-        counts[0 if outcome.how == "completed" else 1] += 1
-        self._report(outcome)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -60,7 +60,7 @@ class Worker:
         self._children = Children(target)
         self._reporter = Reporter(database, on_lost=self._lost, wake=self._nudge)
         self._runners = Runners(
-            self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._report,
+            self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._reporter.add,
             children=self._children, threads=concurrency,
         )  # fmt: skip
         self._claimer = Claimer(
@@ -143,7 +143,7 @@ class Worker:
         while self._runners.running and time.monotonic() < deadline and not self._now.is_set():
             await asyncio.sleep(0.02)
         for attempt in list(self._runners.running.values()):
-            attempt.stop("shutting down")
+            attempt.end("shutting down")
         deadline = time.monotonic() + 2
         while self._runners.running and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
@@ -168,15 +168,6 @@ class Worker:
             self._buffer.low = self._ahead // 2
             self._measured = (now, self._runners.finished)
 
-    def _report(self, outcome: Outcome) -> None:
-        task = outcome.task
-        if self._progress or self._lines:
-            self._progress.pop(task.id, None)
-            self._lines.pop(task.id, None)
-        self._reporter.add(outcome)
-        if self._max_tasks is not None and self._runners.finished + 1 >= self._max_tasks:
-            self._stopping.set()
-
     def _lost(self, outcome: Outcome) -> None:
         log.warning("task %s attempt %d: lease lost, its outcome was refused", outcome.task.id, outcome.task.attempt)
 
@@ -187,10 +178,13 @@ class Worker:
         """While tasks run: writes their progress, ends those that were cancelled, and all if our own beat fails."""
         while True:
             await asyncio.sleep(_ATTEND_EVERY)
+            if self._max_tasks is not None and self._runners.finished >= self._max_tasks:
+                self._stopping.set()
+            self._forget()
             if not self._runners.running:
                 continue
             if time.monotonic() - self._pulse.last_beat > self._pulse.node.lease.total_seconds():
-                log.error("no heartbeat got through for %s: our leases are over, ending our tasks", self._pulse.node.lease)
+                log.error("no beat got through for %s: our leases are over, ending our tasks", self._pulse.node.lease)
                 self._stop_attempts(list(self._runners.running), why="lease lost")
                 continue
             try:
@@ -206,6 +200,12 @@ class Worker:
         if held is not None:
             self._stop_attempts([one.task_id for one in reports if one.task_id not in held], why="lease lost")
         self._stop_attempts([id for id, _ in cancelled], why="cancelled")
+
+    def _forget(self) -> None:
+        """What was noted of attempts that have ended."""
+        for notes in (self._progress, self._lines):
+            for id in [id for id in notes if id not in self._runners.running]:
+                del notes[id]
 
     def _take_progress(self) -> list[Progress]:
         """Progress said since the last time, and the start of whatever has been running for longer than that."""
@@ -229,7 +229,8 @@ class Worker:
         """We were taken for dead: end what is no longer ours."""
         running = dict(self._runners.running)
         waiting = self._buffer.drain()
-        attempts = [(one.task.id, one.task.token) for one in running.values()] + [(one.id, one.token) for one in waiting]
+        held_here = [*(one.task for one in running.values()), *waiting]
+        attempts = [(one.id, one.token) for one in held_here]
         if not attempts:
             return
         async with self._database.once() as tx:
@@ -241,7 +242,7 @@ class Worker:
         for id in ids:
             attempt = self._runners.running.get(id)
             if attempt is not None:
-                attempt.stop(why)
+                attempt.end(why)
 
     def log(self, context: Context, *, level: str, message: str, fields: dict[str, Any] | None) -> None:
         """`Sink`: a line of an attempt."""

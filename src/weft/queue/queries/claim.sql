@@ -108,11 +108,13 @@ claimed as (
         node_id = %(node_id)s,
         lease_token = %(token)s
     where t.ctid = any(array(select p.place from picked as p))
-    returning t.*
+    returning
+        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at, t.uncounted, t.losses, t.max_attempts,
+        t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', array_agg(c.id)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
     from claimed as c
     having count(*) > 0
 )
@@ -216,11 +218,13 @@ claimed as (
     set state = 'running', limited = true, attempt = t.attempt + 1, claimed_at = weft.now(), node_id = %(node_id)s,
         lease_token = %(token)s
     where t.ctid = any(array(select p.place from picked as p))
-    returning t.*
+    returning
+        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at, t.uncounted, t.losses, t.max_attempts,
+        t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', array_agg(c.id)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
     from claimed as c
     having count(*) > 0
 )
@@ -243,11 +247,13 @@ claimed as (
     set state = 'running', limited = true, attempt = t.attempt + 1, claimed_at = weft.now(), node_id = %(node_id)s,
         lease_token = %(token)s
     where t.ctid = any(array(select p.place from picked as p))
-    returning t.*
+    returning
+        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at, t.uncounted, t.losses, t.max_attempts,
+        t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', array_agg(c.id)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
     from claimed as c
     having count(*) > 0
 )

@@ -11,7 +11,7 @@ with gone as (
     ) as v (id, token, state, reason, result, error, started)
     where t.id = v.id and t.lease_token = v.token
     returning
-        t.*, v.state as new_state, v.reason as new_reason, v.result as new_result, v.error as new_error,
+        t.*, coalesce(v.state, 'completed') as new_state, v.reason as new_reason, v.result as new_result, v.error as new_error,
         v.started as new_started
 ),
 kept as (
@@ -32,7 +32,7 @@ kept as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', array_agg(g.id)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(g.id) end
     from gone as g
     having count(*) > 0
 )
@@ -72,7 +72,7 @@ with back as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', array_agg(b.id)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(b.id) end
     from back as b
     having count(*) > 0
 )
@@ -147,7 +147,7 @@ kept as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', array_agg(g.id)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(g.id) end
     from gone as g
     having count(*) > 0
 )

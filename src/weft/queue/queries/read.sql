@@ -72,7 +72,7 @@ back as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', array_agg(b.id)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(b.id) end
     from back as b
     having count(*) > 0
 )

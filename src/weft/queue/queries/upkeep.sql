@@ -17,7 +17,7 @@ ready as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', array_agg(r.id)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(r.id) end
     from ready as r
     having count(*) > 0
 )

@@ -25,12 +25,13 @@ grant select, insert on weft.journal to weft_engine, weft_tenant;
 
 -- The change feed in two tables. Writers append to the inbox inside their own transaction, one row per
 -- statement, not per changed row. After commit one sequencer moves rows on and gives them positions: a plain serial
--- would let a reader pass a row that commits late.
+-- would let a reader pass a row that commits late. A statement that changed more than 100 rows gives no ids (null):
+-- whoever watches something then looks at it again, which is cheaper than writing every id three times.
 create table weft.change_inbox (
     id bigint generated always as identity primary key,
     table_name text not null,
     op text not null check (op in ('INSERT', 'UPDATE', 'DELETE')),
-    ids uuid[] not null
+    ids uuid[]
 );
 
 create table weft.changes (
@@ -38,7 +39,7 @@ create table weft.changes (
     at timestamptz not null default weft.now(),
     table_name text not null,
     op text not null check (op in ('INSERT', 'UPDATE', 'DELETE')),
-    ids uuid[] not null
+    ids uuid[]
 );
 
 -- ids of every org share a row, so tenants may append (through our statements) but never read

@@ -111,7 +111,7 @@ begin
     )
     select array_agg(i.id) into made from inserted as i;
     if made is not null then
-        insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'INSERT', made);
+        insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'INSERT', case when cardinality(made) <= 100 then made end);
         if due <= weft.now() then
             perform weft.wake(enqueue_many.queue);
         end if;

@@ -1,0 +1,75 @@
+"""`weft`: finds the command, imports it only then, and turns our errors into one line and an exit code."""
+
+import importlib
+from typing import Any
+
+import click
+
+from weft.base import errors
+
+COMMANDS = {
+    "worker": ("weft.cli.worker:worker", "Run the tasks of your app."),
+    "dev": ("weft.cli.dev:dev", "PostgreSQL, a worker and a live view in one process."),
+    "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),
+    "enqueue": ("weft.cli.enqueue:enqueue", "Enqueue one task."),
+    "tasks": ("weft.cli.tasks:tasks", "Look at a task, its log, or cancel it."),
+    "explain": ("weft.cli.tasks:explain", "Say why a task is not running."),
+    "dead": ("weft.cli.dead:dead", "The dead letter list: look, redrive, discard."),
+}
+"""Where each command lives, and its line in the help: there, so that `weft --help` imports none of them."""
+
+FAILED = 1
+WRONG = 2
+
+
+class Lazy(click.Group):
+    """A group that imports a command when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except errors.WeftError as error:
+            click.echo(f"weft: {' '.join(error.message.split())}", err=True)
+            ctx.exit(exit_code(error))
+
+
+def exit_code(error: errors.WeftError) -> int:
+    """2 for what the caller must change, 1 for what went wrong."""
+    return WRONG if isinstance(error, errors.ConfigError | errors.InvalidInput) else FAILED
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"weft {importlib.import_module('weft.base.version').VERSION}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Lazy,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nStart here:  weft dev\nSettings:    DATABASE_URL names your PostgreSQL; unset, Weft brings its own.",
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
+)
+def weft() -> None:
+    """Weft runs work that must not be lost, on PostgreSQL."""
+
+
+def main() -> None:
+    """The entry point of the `weft` program."""
+    weft(prog_name="weft")

@@ -1,0 +1,151 @@
+"""One worker in one process: load the app, work until told to stop or used up, drain."""
+
+import asyncio
+import dataclasses
+import logging
+import os
+import resource
+import sys
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import click
+
+from weft.app import ROLES, App
+from weft.cli import running
+from weft.cli.stopping import Stopping
+from weft.cluster import leaders
+from weft.worker.worker import Worker
+
+log = logging.getLogger("weft.cli")
+
+_LOOK_EVERY = 0.25
+_STATM = Path("/proc/self/statm")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Work:
+    """What `weft worker` was told."""
+
+    target: str
+    queues: tuple[str, ...] = ()
+    concurrency: int = 50
+    capabilities: tuple[str, ...] = ()
+    grace: float = 30.0
+    lead: bool = True
+    max_tasks: int | None = None
+    max_memory: int | None = None
+    """MiB."""
+    log_level: str = "info"
+    supervised: bool = False
+    """A child: its end of file on stdin means that the supervisor is gone."""
+
+
+def work(told: Work) -> None:
+    """Works in this process until it has drained."""
+    app = running.load_app(told.target)
+    set_up_logging(told.log_level)
+    running.run(serve(app, told))
+    leave_threads()
+
+
+async def serve(app: App, told: Work) -> None:
+    """The life of a worker, from the first signal handler to the last settled task."""
+    stopping = Stopping()
+    stopping.install()
+    if told.supervised:
+        _follow_stdin(stopping)
+    async with app:
+        working = app.worker(
+            queues=told.queues, concurrency=told.concurrency, capabilities=told.capabilities,
+            roles=roles(lead=told.lead), target=told.target, grace=told.grace,
+        )  # fmt: skip
+        async with working as worker:
+            stopping.hurry = worker.stop
+            click.echo(f"weft worker is ready: {_describe(app, told)}", err=True)
+            why = await _until(stopping, worker, told)
+            log.info("%s: draining, for at most %g s; signal again to stop at once", why, told.grace)
+    log.info("drained: %d attempts ended here", worker.settled)
+
+
+def roles(*, lead: bool) -> tuple[str, ...]:
+    """The roles of a node that may lead, or must not."""
+    return tuple(role for role in ROLES if lead or role != leaders.SCHEDULER)
+
+
+def set_up_logging(level: str) -> None:
+    """Lines on stderr, unless the app has set up logging itself. What handlers log from this level on is kept."""
+    logging.basicConfig(level=level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+
+
+def leave_threads() -> None:
+    """Exits at once if a handler's thread would not end: Python would wait for it for ever."""
+    stuck = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
+    if stuck:
+        log.warning("%d threads did not stop when told; their tasks were given back", len(stuck))
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def resident() -> float:
+    """MiB of memory this process uses (where the system does not say: has used at most)."""
+    try:
+        pages = int(_STATM.read_text().split()[1])
+        return pages * resource.getpagesize() / 2**20
+    except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+async def _until(stopping: Stopping, worker: Worker, told: Work) -> str:
+    """Waits for a reason to stop; answers it."""
+    reasons: list[Coroutine[Any, Any, str]] = [_asked(stopping), _broken(), _used_up(worker, told)]
+    waiting = [asyncio.create_task(one) for one in reasons]
+    try:
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+    finally:
+        for one in waiting:
+            one.cancel()
+
+
+async def _asked(stopping: Stopping) -> str:
+    await stopping.asked.wait()
+    return "asked to stop"
+
+
+async def _broken() -> str:
+    """Ends when the worker's own loop has: `app.worker` then raises what broke it."""
+    name = Worker.run.__qualname__
+    await asyncio.wait([one for one in asyncio.all_tasks() if getattr(one.get_coro(), "__qualname__", "") == name])
+    return "the worker broke"
+
+
+async def _used_up(worker: Worker, told: Work) -> str:
+    while True:
+        await asyncio.sleep(_LOOK_EVERY)
+        if told.max_tasks is not None and worker.settled >= told.max_tasks:
+            return f"ended {worker.settled} attempts, of at most {told.max_tasks}"
+        if told.max_memory is not None and (used := resident()) > told.max_memory:
+            return f"uses {used:.0f} MiB, of at most {told.max_memory}"
+
+
+def _follow_stdin(stopping: Stopping) -> None:
+    loop = asyncio.get_running_loop()
+
+    def readable() -> None:
+        if not os.read(0, 1024):
+            loop.remove_reader(0)
+            stopping.ask()
+
+    loop.add_reader(0, readable)
+
+
+def _describe(app: App, told: Work) -> str:
+    kinds = sorted(app.registry.kinds())
+    shown = ", ".join(kinds[:5]) + (f" and {len(kinds) - 5} more" if len(kinds) > 5 else "")
+    queues = f"queues {', '.join(told.queues)}" if told.queues else "all queues"
+    return f"{shown or 'no tasks of its own'}; {queues}; {told.concurrency} at a time. Ctrl-C drains and stops."

@@ -1,0 +1,85 @@
+"""Real PostgreSQL for every test: one server per test process, one fresh database per test, cloned from a template.
+
+WEFT_TEST_SERVER (a superuser's connection string) runs the tests on another server, for example PostgreSQL 15.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from weft.base import config
+from weft.db import embedded, migrate
+from weft.db.database import Database
+from weft.db.tx import Tx
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """A superuser's connection string without a database name."""
+    given = os.environ.get("WEFT_TEST_SERVER")
+    if given:
+        yield given
+        return
+    folder = Path(tempfile.mkdtemp(prefix="weft-tests-"))
+    folder.chmod(0o755)
+    server = embedded.start(folder)
+    try:
+        yield server.url(user="postgres", dbname="postgres")
+    finally:
+        server.release()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _named(url: str, database: str) -> str:
+    return psycopg.conninfo.make_conninfo(url, dbname=database)
+
+
+@pytest.fixture(scope="session")
+def template(server_url: str) -> Iterator[str]:
+    """A migrated database nobody connects to; tests are cloned from it."""
+    name = f"weft_template_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+
+    async def build() -> None:
+        async with await psycopg.AsyncConnection.connect(_named(server_url, name), autocommit=True) as connection:
+            await migrate.up(connection, migrate.ours())
+
+    asyncio.run(build())
+    yield name
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"drop database if exists {name} with (force)")
+
+
+@pytest.fixture
+def database_url(server_url: str, template: str) -> Iterator[str]:
+    """The connection string (as the owner) of a fresh, migrated database."""
+    name = f"weft_test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"create database {name} template {template}")
+    yield _named(server_url, name)
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"drop database if exists {name} with (force)")
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """An open `Database` on a fresh database; work runs as weft_engine."""
+    opened = Database(config.Settings(database_url=database_url))
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def tx(database: Database) -> AsyncIterator[Tx]:
+    """One transaction on a fresh database, committed at the end."""
+    async with database.tx() as opened:
+        yield opened
