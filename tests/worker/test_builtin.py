@@ -310,7 +310,7 @@ async def test_a_second_cancel_kills_at_once() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     async with asyncio.timeout(0.2):  # less than the grace
-        while alive(pid):  # noqa: ASYNC110 - a killed process is gone only when the kernel says so
+        while alive(pid):
             await asyncio.sleep(0.001)
 
 

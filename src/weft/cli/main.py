@@ -8,7 +8,7 @@ import click
 from weft.base import errors
 
 COMMANDS = {
-    "worker": ("weft.cli.worker:worker", "Run the tasks of your app."),
+    "worker": ("weft.cli.worker:worker", "Run the tasks of the App named MODULE:APP."),
     "dev": ("weft.cli.dev:dev", "PostgreSQL, a worker and a live view in one process."),
     "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),
     "enqueue": ("weft.cli.enqueue:enqueue", "Enqueue one task."),

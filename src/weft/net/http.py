@@ -61,7 +61,7 @@ class Response:
 async def call(
     request: Request,
     *,
-    timeout: float,  # noqa: ASYNC109 - one limit over all hops
+    timeout: float,
     max_bytes: int,
     allow: Sequence[str] = (),
     redirects: int = MAX_REDIRECTS,

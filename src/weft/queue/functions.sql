@@ -31,7 +31,7 @@ $$;
 
 -- Raises a clear error for a name, priority or payload that must not be stored.
 create function weft.check_task(
-    kind text, payload jsonb, queue text, priority integer, capabilities text[], concurrency integer
+    kind text, payload jsonb, queue text, priority integer, capabilities text[], max_attempts integer, concurrency integer
 ) returns void
 language plpgsql immutable parallel safe set search_path = pg_catalog
 as $$
@@ -48,6 +48,14 @@ begin
                 using errcode = 'invalid_parameter_value';
         end if;
     end loop;
+    if octet_length(array_to_string(queue || capabilities, '+')) > 1024 then
+        raise exception 'the queue and its capabilities are longer than 1024 bytes together; use shorter or fewer names'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if max_attempts is not null and max_attempts not between 1 and 1000 then
+        raise exception 'max_attempts % is out of range: use 1 to 1000', max_attempts
+            using errcode = 'invalid_parameter_value';
+    end if;
     if priority is null or priority not between 0 and 100 then
         raise exception 'priority % is out of range: use 0 (last) to 100 (first)', coalesce(priority::text, 'null')
             using errcode = 'invalid_parameter_value';
@@ -71,6 +79,18 @@ begin
 end;
 $$;
 
+-- Raises a clear error for a key that no index could hold.
+create function weft.check_key(what text, key text) returns void
+language plpgsql immutable parallel safe set search_path = pg_catalog
+as $$
+begin
+    if key = '' or octet_length(key) > 1024 or key ~ '[\x01-\x1f\x7f]' then
+        raise exception '% must be 1-1024 bytes without control characters', what
+            using errcode = 'invalid_parameter_value';
+    end if;
+end;
+$$;
+
 -- The org a call works for: the transaction's own if it has one, which then no argument can leave.
 create function weft.acting_org(wanted uuid) returns uuid
 language plpgsql stable parallel safe set search_path = pg_catalog
@@ -78,6 +98,10 @@ as $$
 begin
     if wanted is not null and weft.current_org() is not null and wanted <> weft.current_org() then
         raise exception 'this transaction belongs to another org' using errcode = 'insufficient_privilege';
+    end if;
+    -- these functions run as the owner, so row-level security does not stop a tenant who forgot its org
+    if weft.current_org() is null and current_setting('role') = 'weft_tenant' then
+        raise exception 'a tenant must say its org: set weft.org first' using errcode = 'insufficient_privilege';
     end if;
     return coalesce(weft.current_org(), wanted, '00000000-0000-7000-8000-000000000001');
 end;
@@ -136,15 +160,30 @@ declare
     kept weft.dedupe_keys;
 begin
     perform weft.check_task(try_enqueue.kind, try_enqueue.payload, try_enqueue.queue, priority, capabilities,
-        try_enqueue.concurrency);
+        try_enqueue.max_attempts, try_enqueue.concurrency);
+    if try_enqueue.dedupe_key is not null then
+        perform weft.check_key('dedupe_key', try_enqueue.dedupe_key);
+    end if;
+    if try_enqueue.concurrency_key is not null then
+        perform weft.check_key('concurrency_key', try_enqueue.concurrency_key);
+    end if;
     id := weft.uuid7();
     created := true;
     if due > weft.now() then
         first_state := 'scheduled';
-    elsif try_enqueue.concurrency_key is not null and exists (
-        select from weft.tasks as t where t.org_id = the_org and t.concurrency_key = try_enqueue.concurrency_key
-    ) then
-        -- somebody with this key is before us: stay out of the claim index until settle or the sweep lets us in
+    elsif try_enqueue.concurrency_key is not null and (
+        select count(*)
+        from (
+            select
+            from weft.tasks as t
+            where t.org_id = the_org
+                and t.concurrency_key = try_enqueue.concurrency_key
+                -- what waits for its time is in the way only where the order is strict
+                and (t.state in ('blocked', 'ready', 'running') or coalesce(try_enqueue.concurrency, 1) = 0)
+            limit greatest(try_enqueue.concurrency, 1)
+        ) as before_us
+    ) >= greatest(try_enqueue.concurrency, 1) then
+        -- the key is full: stay out of the claim index until settle or the sweep lets us in
         first_state := 'blocked';
     end if;
     if try_enqueue.dedupe_key is not null and dedupe <> 'unfinished' then

@@ -22,6 +22,24 @@ MAX_LOSSES = 3
 DEFAULT_MAX_ATTEMPTS = 3
 
 
+class Rest(msgspec.Struct, frozen=True):
+    """What most tasks do not have."""
+
+    uncounted: int = 0
+    losses: int = 0
+    max_attempts: int | None = None
+    retry: dict[str, Any] | None = None
+    concurrency_key: str | None = None
+    timeout: float | None = None
+    correlation_id: str | None = None
+    trace_parent: str | None = None
+    run_id: str | None = None
+    tags: list[str] | None = None
+
+
+NOTHING = Rest()
+
+
 class Claimed(msgspec.Struct):
     """A task a worker holds, in the order the claim statements return it."""
 
@@ -33,16 +51,7 @@ class Claimed(msgspec.Struct):
     lane: str
     urgency: int
     run_at: dt.datetime
-    uncounted: int
-    losses: int
-    max_attempts: int | None
-    concurrency_key: str | None
-    retry: dict[str, Any] | None
-    timeout: dt.timedelta | None
-    correlation_id: str | None
-    trace_parent: str | None
-    run_id: str | None
-    tags: list[str] | None
+    rest: Rest = NOTHING
     token: str = ""
     claimed: float = 0.0
     """The worker's monotonic clock just before the claim was sent."""
@@ -52,11 +61,52 @@ class Claimed(msgspec.Struct):
     def queue(self) -> str:
         return self.lane.partition("+")[0]
 
+    @property
+    def uncounted(self) -> int:
+        return self.rest.uncounted
+
+    @property
+    def losses(self) -> int:
+        return self.rest.losses
+
+    @property
+    def max_attempts(self) -> int | None:
+        return self.rest.max_attempts
+
+    @property
+    def retry(self) -> dict[str, Any] | None:
+        return self.rest.retry
+
+    @property
+    def concurrency_key(self) -> str | None:
+        return self.rest.concurrency_key
+
+    @property
+    def correlation_id(self) -> str | None:
+        return self.rest.correlation_id
+
+    @property
+    def trace_parent(self) -> str | None:
+        return self.rest.trace_parent
+
+    @property
+    def run_id(self) -> str | None:
+        return self.rest.run_id
+
+    @property
+    def tags(self) -> list[str] | None:
+        return self.rest.tags
+
+
+_decode_rest = msgspec.json.Decoder(Rest).decode
+
 
 def claimed(rows: Sequence[Sequence[Any]], *, token: str, sent: float) -> list[Claimed]:
     """Rows of a claim statement, held with `token` since the claim was sent."""
-    make: Any = Claimed  # positional, on the hot path
-    return [make(*row, token, sent) for row in rows]
+    return [
+        Claimed(id, org, kind, payload, attempt, lane, urgency, run_at, _decode_rest(rest) if rest else NOTHING, token, sent)
+        for id, org, kind, payload, attempt, lane, urgency, run_at, rest in rows
+    ]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -24,12 +24,15 @@ class About(Protocol):
     kind: str
     attempt: int
     token: str
-    correlation_id: str | None
-    trace_parent: str | None
-    tags: list[str] | None
 
     @property
     def queue(self) -> str: ...
+    @property
+    def correlation_id(self) -> str | None: ...
+    @property
+    def trace_parent(self) -> str | None: ...
+    @property
+    def tags(self) -> list[str] | None: ...
 
 
 class Context:

@@ -19,7 +19,7 @@ class Settled:
 
 def is_single(outcomes: Sequence[Outcome]) -> bool:
     """Whether settling these takes one statement, so that no transaction has to be opened around it."""
-    return all(one.how == "completed" and one.task.concurrency_key is None for one in outcomes)
+    return all([one.how == "completed" and one.task.concurrency_key is None for one in outcomes])
 
 
 async def settle(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:

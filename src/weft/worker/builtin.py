@@ -67,7 +67,7 @@ def _http(settings: Settings) -> Callable[..., Any]:
         headers: dict[str, str] | None = None,
         body: Any = None,
         expect: list[int] | None = None,
-        timeout: float = 60.0,  # noqa: ASYNC109 - the limit of this one call, below the task's own
+        timeout: float = 60.0,
     ) -> dict[str, Any]:
         if not 0 < timeout <= _LONGEST_CALL:
             raise errors.InvalidInput(f"timeout {timeout:g} must be above 0 and at most {_LONGEST_CALL:g} seconds")

@@ -19,8 +19,8 @@ from weft.queue.lanes import Lane, Mark, Take
 from weft.queue.model import Claimed
 from weft.worker.buffer import Buffer
 
-BATCH = 500
-"""Most tasks per claim: batches of 2,000 flipped the plan."""
+BATCH = 1000
+"""Most tasks per claim. Rows are updated by ctid, so the plan does not depend on it; 500 was a tenth slower."""
 
 _LOOK_EVERY = 1.0
 _WARM_FOR = 60.0

@@ -1,6 +1,6 @@
 """The reporter: collects outcomes, log lines and progress, and settles them in batches.
 
-One flush is in flight at a time; what comes in meanwhile is the next batch. A batch that errors is halved down to one,
+One flush is in flight at a time, a second one beside it only for a full batch; what comes in meanwhile is the next. A batch that errors is halved down to one,
 so a poisonous result fails alone. While the database is away outcomes wait here, as long as their leases could hold.
 """
 
@@ -18,11 +18,13 @@ from weft.settle.outcome import Outcome
 
 log = logging.getLogger("weft.worker")
 
-BATCH = 500
-"""Outcomes per statement. 2,000 flipped the plan and cost two thirds of the rate."""
+BATCH = 1000
+"""Outcomes per statement."""
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
+_PATIENCE = 60.0
+"""Far longer than a lease: what is not settled by then has been rescued."""
 
 
 class Reporter:
@@ -35,17 +37,21 @@ class Reporter:
         self._outcomes: list[Outcome] = []
         self._lines: list[Line] = []
         self._wanted = asyncio.Event()
+        self._full = asyncio.Event()
         self._finishing = False
+        self._writing_lines = False
         self.settled = 0
-        self.busy = False
 
     def __len__(self) -> int:
         return len(self._outcomes)
 
     def add(self, outcome: Outcome) -> None:
         self._outcomes.append(outcome)
-        if not self._wanted.is_set():
+        waiting = len(self._outcomes)
+        if waiting == 1:
             self._wanted.set()
+        elif waiting == BATCH:
+            self._full.set()
 
     def log(self, line: Line) -> None:
         """Also called from handlers' threads: the list is picked up within a second, or with the next outcome."""
@@ -53,17 +59,31 @@ class Reporter:
 
     async def run(self) -> None:
         """Flushes whenever there is something; returns once `finish` was called and all is written."""
-        while True:
-            if not self._outcomes and not self._finishing:
-                await self._wait()
-            if self._outcomes or self._lines:
-                await self._flush()
-            elif self._finishing:
-                return
+        beside = asyncio.create_task(self._flush_full())
+        try:
+            while True:
+                if self._outcomes or self._lines:
+                    await self._flush()
+                elif self._finishing:
+                    return
+                else:
+                    await self._wait()
+        finally:
+            beside.cancel()
+            await asyncio.gather(beside, return_exceptions=True)
 
     def finish(self) -> None:
         self._finishing = True
         self._wanted.set()
+
+    async def _flush_full(self) -> None:
+        """The second flush. Not while log lines wait or are written: they must come before their task's end."""
+        while True:
+            await self._full.wait()
+            self._full.clear()
+            while len(self._outcomes) >= BATCH and not self._lines and not self._writing_lines:
+                # a flush that was started is finished, whoever is cancelled
+                await asyncio.shield(self._flush())
 
     async def _wait(self) -> None:
         self._wanted.clear()
@@ -76,9 +96,9 @@ class Reporter:
     async def _flush(self) -> None:
         outcomes, self._outcomes = self._outcomes[:BATCH], self._outcomes[BATCH:]
         lines, self._lines = self._lines, []
+        self._writing_lines = self._writing_lines or bool(lines)
         pause = _FIRST_PAUSE
-        deadline = time.monotonic() + 60
-        self.busy = True
+        deadline = time.monotonic() + _PATIENCE
         try:
             while True:
                 try:
@@ -93,7 +113,8 @@ class Reporter:
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
         finally:
-            self.busy = False
+            if lines:
+                self._writing_lines = False
 
     async def _settle(self, outcomes: Sequence[Outcome], lines: Sequence[Line]) -> None:
         try:

@@ -72,7 +72,7 @@ class Runners:
             if task is None:
                 contexts.enter(None)
                 task = await self._buffer.get()
-            if task.losses > 1:
+            if task.rest.losses > 1:
                 await self._run_alone(task, mine)
             else:
                 if self._alone.locked():
@@ -100,7 +100,7 @@ class Runners:
                 await self._batch(attempt, handler)
                 return
             try:
-                if handler.immediate and task.timeout is None:
+                if handler.immediate and task.rest.timeout is None:
                     result = await handler.function(**handler.arguments(task.payload))
                 else:
                     result = await self._call(attempt, handler, handler.arguments(task.payload))
@@ -147,11 +147,12 @@ class Runners:
         return self._outcome(attempt, handler, result)
 
     async def _call(self, attempt: Attempt, handler: Task[Any, Any], arguments: dict[str, Any]) -> Any:
-        timeout = attempt.task.timeout or handler.options.timeout
+        declared = handler.options.timeout
+        timeout = attempt.task.rest.timeout or (None if declared is None else declared.total_seconds())
         if timeout is None:
             return await self._invoke(attempt, handler, arguments)
         # counted from before the claim was sent, so that our deadline is never later than the database's
-        left = timeout.total_seconds() - (time.monotonic() - attempt.started)
+        left = timeout - (time.monotonic() - attempt.started)
         timer = asyncio.get_running_loop().call_later(max(left, 0), attempt.end, "timed out")
         try:
             return await self._invoke(attempt, handler, arguments)

@@ -93,7 +93,7 @@ async def _end_group(group: int, *, grace: float) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace
     try:
-        while _send(group, 0) and loop.time() < deadline:  # noqa: ASYNC110 - a group gives no notice of its end
+        while _send(group, 0) and loop.time() < deadline:
             await asyncio.sleep(_LOOK)
     finally:
         _send(group, signal.SIGKILL)

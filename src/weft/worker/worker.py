@@ -33,7 +33,7 @@ log = logging.getLogger("weft.worker")
 
 _AHEAD = 0.2
 """Seconds of observed work the buffer may hold: what a crash loses is leases, and no more of them than that."""
-_BUFFER_AT_MOST = 1000
+_BUFFER_AT_MOST = 3000
 _ATTEND_EVERY = 1.0
 _CANCEL_GRACE = dt.timedelta(seconds=5)
 

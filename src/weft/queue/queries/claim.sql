@@ -109,8 +109,17 @@ claimed as (
         lease_token = %(token)s
     where t.ctid = any(array(select p.place from picked as p))
     returning
-        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at, t.uncounted, t.losses, t.max_attempts,
-        t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
+        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at,
+        -- what few tasks have travels in one column: each further one costs every task
+        case
+            when t.uncounted > 0 or t.losses > 0 or num_nonnulls(
+                t.max_attempts, t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
+            ) > 0
+            then json_build_object(
+                'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
+                'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
+                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
+        end as rest
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
@@ -118,9 +127,7 @@ feed as (
     from claimed as c
     having count(*) > 0
 )
-select
-    c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.uncounted, c.losses,
-    c.max_attempts, c.concurrency_key, c.retry, c.timeout, c.correlation_id, c.trace_parent, c.run_id::text, c.tags
+select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest::text
 from claimed as c
 order by c.urgency, c.run_at, c.id;
 
@@ -185,10 +192,17 @@ select
         where t.org_id = k.org_id and t.concurrency_key = k.key and t.state = 'running'
     ),
     (
-        select t.id::text
-        from weft.tasks as t
-        where t.org_id = k.org_id and t.concurrency_key = k.key
-        order by t.id
+        -- one probe per state: the index has them apart, and a key may have very many
+        select f.id::text
+        from (values ('scheduled'), ('blocked'), ('ready'), ('running')) as s (state)
+        cross join lateral (
+            select t.id
+            from weft.tasks as t
+            where t.org_id = k.org_id and t.concurrency_key = k.key and t.state = s.state
+            order by t.id
+            limit 1
+        ) as f
+        order by f.id
         limit 1
     )
 from unnest(%(orgs)s::uuid[], %(keys)s::text[]) as k (org_id, key);
@@ -219,8 +233,17 @@ claimed as (
         lease_token = %(token)s
     where t.ctid = any(array(select p.place from picked as p))
     returning
-        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at, t.uncounted, t.losses, t.max_attempts,
-        t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
+        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at,
+        -- what few tasks have travels in one column: each further one costs every task
+        case
+            when t.uncounted > 0 or t.losses > 0 or num_nonnulls(
+                t.max_attempts, t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
+            ) > 0
+            then json_build_object(
+                'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
+                'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
+                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
+        end as rest
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
@@ -228,9 +251,7 @@ feed as (
     from claimed as c
     having count(*) > 0
 )
-select
-    c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.uncounted, c.losses,
-    c.max_attempts, c.concurrency_key, c.retry, c.timeout, c.correlation_id, c.trace_parent, c.run_id::text, c.tags
+select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest::text
 from claimed as c
 order by c.urgency, c.run_at, c.id;
 
@@ -248,8 +269,17 @@ claimed as (
         lease_token = %(token)s
     where t.ctid = any(array(select p.place from picked as p))
     returning
-        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at, t.uncounted, t.losses, t.max_attempts,
-        t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
+        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at,
+        -- what few tasks have travels in one column: each further one costs every task
+        case
+            when t.uncounted > 0 or t.losses > 0 or num_nonnulls(
+                t.max_attempts, t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
+            ) > 0
+            then json_build_object(
+                'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
+                'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
+                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
+        end as rest
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
@@ -257,9 +287,7 @@ feed as (
     from claimed as c
     having count(*) > 0
 )
-select
-    c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.uncounted, c.losses,
-    c.max_attempts, c.concurrency_key, c.retry, c.timeout, c.correlation_id, c.trace_parent, c.run_id::text, c.tags
+select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest::text
 from claimed as c
 order by c.urgency, c.run_at, c.id;
 

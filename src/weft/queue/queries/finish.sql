@@ -36,14 +36,20 @@ feed as (
     from gone as g
     having count(*) > 0
 )
-select g.id::text
+-- the ids only if some are missing: that all went well is one number
+select count(*), case when count(*) < %(expected)s then array_agg(g.id::text) end
 from gone as g;
 
 -- Back into the queue: a retry, a snooze, a loss, or given back. The row stays, the token goes.
 -- name: requeue
 with back as (
     update weft.tasks as t
-    set state = case when v.delay > 0 then 'scheduled' else 'ready' end,
+    -- one that was asked to end meanwhile stays out of the claim order, for the chore that ends it
+    set state = case
+            when t.cancel_requested_at is not null then 'blocked'
+            when v.delay > 0 then 'scheduled'
+            else 'ready'
+        end,
         run_at = case when v.delay > 0 then weft.now() + v.delay * interval '1 second' else t.run_at end,
         plain = t.concurrency_key is null and t.losses + v.lost = 0,
         limited = false,
@@ -95,7 +101,8 @@ from weft.tasks as t
 where t.id = any(%(ids)s::uuid[]) and t.state = 'running'
 for update;
 
--- Lets the next of each key into the claim index, as many as have ended.
+-- Lets the next of each key into the claim index, as many as there is room for. Where the order is strict the next
+-- is the one enqueued first, whatever its priority and however late its retry; elsewhere the claim order says.
 -- name: unblock
 update weft.tasks as t
 set state = 'ready'
@@ -103,15 +110,48 @@ from (
     select n.id
     from unnest(%(orgs)s::uuid[], %(keys)s::text[]) as k (org_id, key)
     cross join lateral (
-        select c.id
+        select c.id, c.concurrency
         from weft.tasks as c
-        where c.state = 'blocked'
-            and c.org_id = k.org_id
-            and c.concurrency_key = k.key
-            and c.cancel_requested_at is null
+        where c.state = 'blocked' and c.org_id = k.org_id and c.concurrency_key = k.key
+        order by c.id
+        limit 1
+    ) as eldest
+    cross join lateral (
+        select c.concurrency
+        from weft.tasks as c
+        where c.state = 'blocked' and c.org_id = k.org_id and c.concurrency_key = k.key
         order by c.urgency, c.run_at, c.id
         limit 1
-        for update skip locked
+    ) as keenest
+    cross join lateral (
+        select
+            least(eldest.concurrency, keenest.concurrency) = 0 as strict,
+            greatest(eldest.concurrency, keenest.concurrency, 1) - (
+                select count(*)
+                from weft.tasks as c
+                where c.org_id = k.org_id and c.concurrency_key = k.key and c.state in ('ready', 'running')
+            ) as room
+    ) as now
+    cross join lateral (
+        (
+            select c.id
+            from weft.tasks as c
+            where c.id = eldest.id and now.strict and c.state = 'blocked' and c.cancel_requested_at is null
+            for update skip locked
+        )
+        union all
+        (
+            select c.id
+            from weft.tasks as c
+            where not now.strict
+                and c.state = 'blocked'
+                and c.org_id = k.org_id
+                and c.concurrency_key = k.key
+                and c.cancel_requested_at is null
+            order by c.urgency, c.run_at, c.id
+            limit greatest(now.room, 0)
+            for update skip locked
+        )
     ) as n
 ) as next
 where t.id = next.id

@@ -1,0 +1,64 @@
+# Everything sets itself up: the first call makes .venv and installs into it, later ones need no network.
+#
+#   make dev     PostgreSQL, a worker, a demo and a live view
+#   make test    every test, on the embedded PostgreSQL and, where there is one, on PostgreSQL 15
+#   make check   ruff, mypy, import-linter, bandit
+#   make bench   Weft, its peers and the floor on one PostgreSQL (bench/README.md)
+#   make chaos   only the tests that kill real processes
+#   make clean   takes away what this made, but not .weft, where your tasks are
+
+PYTHON ?= python3
+BIN := .venv/bin
+# A copy of pyproject.toml as it was installed: a fresh checkout of the same text installs nothing anew.
+STAMP := .venv/pyproject.toml
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -rs
+# What speaks SQL; the rest is the same on every PostgreSQL.
+ON_15 := $(wildcard $(addprefix tests/,cluster journal queue settle upkeep views worker))
+ARGS ?=
+
+.PHONY: dev test test-15 check bench chaos clean
+
+dev: $(STAMP)
+	@$(BIN)/weft dev $(ARGS)
+
+test: test-15
+	$(PYTEST) $(ARGS)
+	@command -v pgbouncer >/dev/null || \
+	  printf '\n*** NOT TESTED: a pooler in transaction mode. apt-get install pgbouncer\n\n'
+
+test-15: $(STAMP)
+	@if command -v pg_virtualenv >/dev/null && [ -x /usr/lib/postgresql/15/bin/postgres ]; then \
+	  echo "PostgreSQL 15:"; \
+	  pg_virtualenv -v 15 -o max_connections=200 sh -c \
+	    'WEFT_TEST_SERVER="host=$$PGHOST port=$$PGPORT user=$$PGUSER password=$$PGPASSWORD dbname=postgres" $(PYTEST) $(ON_15)'; \
+	else \
+	  printf '\n*** NOT TESTED: PostgreSQL 15, the oldest that Weft supports. apt-get install postgresql-15\n\n'; \
+	fi
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
+
+bench: $(STAMP)
+	$(BIN)/python -m bench $(ARGS)
+
+chaos: $(STAMP)
+	$(BIN)/python -m pytest -m chaos -rs $(ARGS)
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist bench/.peers bench/results
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	@if ! cmp -s pyproject.toml $(STAMP); then \
+	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "Weft needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }; \
+	  echo "installing into .venv …"; \
+	  { [ -x $(BIN)/python ] || $(PYTHON) -m venv .venv; } && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev; \
+	fi
+	@cp pyproject.toml $(STAMP)

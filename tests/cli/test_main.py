@@ -1,0 +1,96 @@
+"""The command itself: help, exit codes, and how little it imports."""
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import cli_process
+import click
+import pytest
+
+from weft.cli import main
+
+HEAVY = ("weft.app", "psycopg", "rich", "asyncio", "msgspec", "uvloop")
+
+
+def paths(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below this one with the words that call it."""
+    yield names, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from paths(found, *names, name)
+
+
+EVERY = dict(paths(main.weft))
+
+
+@pytest.mark.parametrize("names", EVERY, ids=lambda names: " ".join(names) or "weft")
+def test_every_command_has_help_with_an_example(names: tuple[str, ...]) -> None:
+    command = EVERY[names]
+    with click.Context(command, info_name="weft") as context:
+        text = command.get_help(context)
+    assert command.help
+    if not isinstance(command, click.Group):
+        assert f"weft {' '.join(names)}" in text.partition("Example")[2]
+    for parameter in command.params:
+        assert not isinstance(parameter, click.Option) or parameter.hidden or parameter.help, parameter.name
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_the_line_in_the_help_is_the_commands_own(name: str) -> None:
+    module, _, attribute = main.COMMANDS[name][0].partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    assert command.name == name
+    assert (command.help or "").startswith(main.COMMANDS[name][1].rstrip("."))
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = f"""
+import sys
+from weft.cli import main
+try:
+    main.weft(['--help'])
+except SystemExit as ended:
+    assert ended.code == 0
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--help",), 0, "Commands:"),
+        (("--version",), 0, "weft "),
+        (("nonsense",), 2, "No such command"),
+        (("worker",), 2, "MODULE:APP"),
+        (("worker", "no_such_module:app"), 2, "there is no module 'no_such_module'"),
+        (("worker", "json:loads"), 2, "is not a weft.App"),
+        (("worker", "json:app"), 2, "json has no 'app'"),
+        (("worker", "json:loads", "-c", "0"), 2, "not in the range"),
+        (("enqueue", "hello", "[1]"), 2, "no JSON object"),
+        (("enqueue", "hello", "{"), 2, "no JSON object"),
+        (("dead", "redrive"), 2, "--all"),
+        (("dead", "discard", "x"), 2, "is not a task id"),
+    ],
+)
+async def test_exit_codes_say_who_must_act(arguments: tuple[str, ...], code: int, words: str) -> None:
+    ended, said = await cli_process.run(*arguments)
+    assert (ended, words in said, "Traceback" in said) == (code, True, False), said
+
+
+@pytest.mark.parametrize("arguments", [("migrate", "status"), ("dead", "list"), ("enqueue", "hello")])
+async def test_a_database_that_is_away_is_one_line(arguments: tuple[str, ...]) -> None:
+    ended, said = await cli_process.run(*arguments, env={"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"})
+    assert ended == 1
+    assert said.startswith("weft: ") and len(said.splitlines()) == 1
+
+
+async def test_a_wrong_setting_is_one_line() -> None:
+    ended, said = await cli_process.run("migrate", "status", env={"WEFT_POOL_SIZE": "many"})
+    assert (ended, said) == (2, "weft: WEFT_POOL_SIZE='many' must be a whole number of at least 1\n")

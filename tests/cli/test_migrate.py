@@ -1,0 +1,63 @@
+"""`weft migrate` on the embedded PostgreSQL and on another database."""
+
+import json
+from pathlib import Path
+
+import cli_process
+import psycopg
+
+from weft.cli import migrate as commands
+from weft.db import migrate
+
+NAMES = [one.name for one in migrate.ours()]
+
+
+async def test_the_embedded_database_forth_and_back(folder: Path) -> None:
+    here = {"WEFT_FOLDER": str(folder / ".weft")}
+
+    async def weft(*arguments: str) -> tuple[int, str]:
+        return await cli_process.run("migrate", *arguments, env=here)
+
+    code, said = await weft("status", "--json")
+    assert (code, [one["state"] for one in json.loads(said)]) == (0, ["pending"] * len(NAMES))
+    assert (await weft("status", "--check"))[0] == 1
+    assert await weft("up") == (0, "".join(f"applied {name}\n" for name in NAMES))
+    assert await weft("up") == (0, "nothing to do: the database is up to date\n")
+    code, said = await weft("status", "--check")
+    assert code == 0 and said.startswith(f"applied  {NAMES[0]}")
+    assert await weft("sql") == (0, "-- nothing to do: the database is up to date\n")
+    code, said = await weft("down", "--steps", "99", "--yes", "--json")
+    assert (code, json.loads(said)) == (0, {"taken_back": NAMES[::-1]})
+    assert await weft("down", "--yes") == (0, "nothing to do: no migration is applied\n")
+
+
+async def test_taking_back_asks_first(database_url: str) -> None:
+    env = {"DATABASE_URL": database_url}
+    code, said = await cli_process.run("migrate", "down", env=env)
+    assert code == 1 and "Go on?" in said
+    assert (await cli_process.run("migrate", "status", "--check", env=env))[0] == 0
+
+
+async def test_a_database_newer_than_the_code_is_refused(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("insert into weft.migrations (name, checksum) values ('9999_later', 'x')")
+    code, said = await cli_process.run("migrate", "up", env={"DATABASE_URL": database_url})
+    assert code == 1 and "upgrade Weft" in said
+    code, said = await cli_process.run("migrate", "status", env={"DATABASE_URL": database_url})
+    assert code == 0 and "unknown  9999_later" in said
+
+
+async def test_the_sql_applied_by_hand_is_known_as_applied(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(migrate.ours()[0].down or "")
+        code, said = await cli_process.run("migrate", "sql", env={"DATABASE_URL": database_url})
+        assert code == 0
+        connection.execute(said.encode())
+    code, said = await cli_process.run("migrate", "status", "--check", env={"DATABASE_URL": database_url})
+    assert code == 0, said
+
+
+def test_a_script_is_one_transaction_that_records_itself() -> None:
+    text = commands.script(migrate.Migration(name="0007_x", up="create table y ();", down=None))
+    assert text.index("begin;") < text.index("create table y") < text.index("'0007_x'") < text.index("commit;")
+    assert ", null);" in text

@@ -1,0 +1,58 @@
+"""Every example runs as it is, on a PostgreSQL of its own, and says what it should."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SAYS = {
+    "batches": ["a call with several rows", "stored ada", "failed: no name", "stored grace"],
+    "from_sync_code": ["the same task: True created: False", "5"],
+    "hello": ["sent to ada@example.com", "info sending {'to': 'ada@example.com'}"],
+    "ordered": ["a0 a1 a2 a3 a4", "b0 b1 b2 b3 b4"],
+    "plain_sql": ["Hello, SQL!"],
+    "progress": [" %: at ", "cancelling", "cancelled: cancelled"],
+    "retries": ["flaky → worked on attempt 3", "polite → waited as asked", "no retry will help", "somebody else did it"],
+    "transaction": ["is on its way", "rolled back: unknown"],
+}
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """As root, pytest's own folders are closed to the account the server runs under."""
+    made = Path(tempfile.mkdtemp(prefix="weft-examples-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def run(path: Path, *, folder: Path) -> str:
+    env = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "WEFT_DATABASE_URL")}
+    done = subprocess.run(
+        [sys.executable, str(path)], env={**env, "WEFT_FOLDER": str(folder / ".weft")}, cwd=folder, timeout=60,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_example_runs(path: Path, folder: Path) -> None:
+    said = run(path, folder=folder)
+    for words in SAYS[path.stem]:
+        assert words in said
+
+
+def test_every_example_is_told_of() -> None:
+    assert {path.stem for path in EXAMPLES} == set(SAYS)
+    guide = (ROOT / "docs" / "start.md").read_text()
+    for path in EXAMPLES:
+        assert f"examples/{path.name}" in guide
