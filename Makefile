@@ -30,7 +30,7 @@ test: test-15
 test-15: $(STAMP)
 	@if command -v pg_virtualenv >/dev/null && [ -x /usr/lib/postgresql/15/bin/postgres ]; then \
 	  echo "PostgreSQL 15:"; \
-	  pg_virtualenv -v 15 -o max_connections=200 sh -c \
+	  pg_virtualenv -v 15 -o max_connections=200 -o log_min_messages=panic -o log_checkpoints=off sh -c \
 	    'WEFT_TEST_SERVER="host=$$PGHOST port=$$PGPORT user=$$PGUSER password=$$PGPASSWORD dbname=postgres" $(PYTEST) $(ON_15)'; \
 	else \
 	  printf '\n*** NOT TESTED: PostgreSQL 15, the oldest that Weft supports. apt-get install postgresql-15\n\n'; \

@@ -1,7 +1,9 @@
 """`python -m bench`: prepare the contenders, start the server, measure, report."""
 
+import dataclasses
 import signal
 import sys
+import time
 
 import click
 from rich.console import Console
@@ -18,16 +20,19 @@ WIDE = 140
 @click.option("--only", metavar="SYSTEMS", help="Comma-separated systems; all by default.")
 @click.option("--scenario", metavar="SCENARIOS", help=f"Comma-separated, of {', '.join(SCENARIOS)}; all by default.")
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
-def main(quick: bool, only: str | None, scenario: str | None, repeats: int) -> None:
+@click.option("--size", "resized", multiple=True, metavar="NAME=N", help="Change one of the sizes in plan.py. Repeatable.")
+def main(quick: bool, only: str | None, scenario: str | None, repeats: int, resized: tuple[str, ...]) -> None:
     """Measure Weft, its peers and the floor on one durable PostgreSQL."""
     # A file has no width to fit into: a table must not be folded there.
     console = Console(width=None if sys.stdout.isatty() else WIDE, soft_wrap=True)
     # The same way out as Ctrl-C: every `with` block closes and stops what it started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        systems = system.choose(_names(only))
-        sizes = plan.QUICK if quick else plan.FULL
-        chosen = plan.variants(_scenarios(scenario), sizes=sizes)
+        began = time.monotonic()
+        sizes = _sizes(plan.QUICK if quick else plan.FULL, resized)
+        wanted = _scenarios(scenario)
+        chosen = plan.variants(wanted, sizes=sizes, repeats=repeats)
+        systems = [item for item in system.choose(_names(only)) if set(item.scenarios) & set(wanted)]
         contenders = [_prepare(item, console=console) for item in systems]
         with server.running() as url:
             outcomes = _measure(plan.steps(contenders, chosen=chosen, repeats=repeats), url=url, console=console)
@@ -39,23 +44,24 @@ def main(quick: bool, only: str | None, scenario: str | None, repeats: int) -> N
         console.print("stopped; nothing saved")
         sys.exit(130)
     summary = report.summarise(outcomes)
-    report.show(console, summary, contenders=contenders)
+    report.show(console, summary, chosen=chosen, contenders=contenders)
     saved = report.save(summary, outcomes, contenders=contenders, server=described, sizes=sizes)
-    console.print(f"saved {saved}")
+    console.print(f"saved {saved} after {(time.monotonic() - began) / 60:.1f} minutes")
     sys.exit(1 if any(outcome.error for outcome in outcomes) else 0)
 
 
 def _measure(todo: list[plan.Step], *, url: str, console: Console) -> list[plan.Outcome]:
     outcomes = []
-    for number, (step, outcome, seconds) in enumerate(plan.execute(todo, server_url=url), start=1):
-        outcomes.append(outcome)
-        label = f"[{number}/{len(todo)}] {outcome.variant:<13} {outcome.system:<16} repeat {outcome.repeat}"
-        if outcome.error:
-            console.print(f"{label}  failed: {outcome.error}", style="red", markup=False)
-            continue
-        headline = step.variant.headline
-        shown = f"{outcome.values[headline]:>12,.1f} {headline}  ({seconds:.0f} s in all)"
-        console.print(f"{label}  {shown}", markup=False, highlight=False)
+    for number, (step, found, seconds) in enumerate(plan.execute(todo, server_url=url), start=1):
+        outcomes += found
+        for outcome in found:
+            label = f"[{number}/{len(todo)}] {outcome.variant:<13} {outcome.system:<16} repeat {outcome.repeat}"
+            if outcome.error:
+                console.print(f"{label}  failed: {outcome.error}", style="red", markup=False)
+                continue
+            headline = step.variant.headline
+            shown = f"{outcome.values[headline]:>12,.1f} {headline}  ({seconds:.0f} s in all)"
+            console.print(f"{label}  {shown}", markup=False, highlight=False)
     return outcomes
 
 
@@ -65,6 +71,16 @@ def _prepare(item: system.System, *, console: Console) -> Contender:
     versions = ", ".join(f"{package} {version}" for package, version in runtime.versions.items())
     console.print(f"  {versions}; {item.settings}", highlight=False)
     return Contender(system=item, runtime=runtime)
+
+
+def _sizes(sizes: plan.Sizes, resized: tuple[str, ...]) -> plan.Sizes:
+    names = [field.name for field in dataclasses.fields(sizes)]
+    for item in resized:
+        name, _, number = item.partition("=")
+        if name not in names or not number.isdecimal() or int(number) < 1:
+            raise BenchError(f"--size takes NAME=N, not {item!r}; names are {', '.join(names)}")
+        sizes = dataclasses.replace(sizes, **{name: int(number)})
+    return sizes
 
 
 def _names(option: str | None) -> list[str] | None:

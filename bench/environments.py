@@ -38,6 +38,18 @@ def python(name: str, *, requirements: tuple[str, ...]) -> tuple[Path, dict[str,
     return home / "bin/python", _once(home, requirements=requirements, install=install)
 
 
+def base(project: Path) -> dict[str, str]:
+    """Return the packages of a venv that holds nothing but what `pip install` of the project brings."""
+    home = PEERS / "base"
+
+    def install() -> dict[str, str]:
+        _run([sys.executable, "-m", "venv", str(home)])
+        _run([str(home / "bin/python"), "-m", "pip", "install", "--quiet", str(project)])
+        return json.loads(_run([str(home / "bin/python"), "-c", VERSIONS_SCRIPT]))
+
+    return _once(home, requirements=((project / "pyproject.toml").read_text(),), install=install)
+
+
 def node_modules(name: str, *, requirements: tuple[str, ...]) -> tuple[Path, Path, dict[str, str]]:
     """Return Node, the folder whose `node_modules` holds `requirements`, and the versions."""
     node, node_versions = _node()

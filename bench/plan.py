@@ -1,9 +1,10 @@
 """Which measurements are made, in which order, and what came of them.
 
 Repeats are interleaved across systems (A B C A B C …), because the same configuration drifts between minutes:
-what drifts then drifts for all.
+what drifts then drifts for all. Scenarios that only Weft runs come last and once: they repeat themselves.
 """
 
+import dataclasses
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -12,9 +13,9 @@ from functools import partial
 
 from bench import database
 from bench.errors import BenchError
-from bench.scenarios import drain, enqueue, latency
-from bench.scenarios.measurement import Measurement
-from bench.system import Contender, Scenario
+from bench.scenarios import drain, enqueue, fairness, idle, latency, limits, scale, start
+from bench.scenarios.measurement import Line, Measurement
+from bench.system import OWN, Contender, Scenario
 
 
 @dataclass(frozen=True)
@@ -26,24 +27,74 @@ class Sizes:
     enqueue_many_tasks: int
     latency_rate: int
     latency_seconds: int
+    scale_small: int
+    scale_medium: int
+    scale_queued: int
+    scale_finished: int
+    scale_later: int
+    scale_blocked: int
+    fairness_flood: int
+    fairness_rate: int
+    fairness_seconds: int
+    idle_seconds: int
+    idle_tasks: int
+    limits_tasks: int
+    start_calls: int
 
 
 FULL = Sizes(
-    drain_tasks=100_000, enqueue_one_tasks=5_000, enqueue_many_tasks=100_000, latency_rate=50, latency_seconds=10
+    drain_tasks=100_000,
+    enqueue_one_tasks=5_000,
+    enqueue_many_tasks=100_000,
+    latency_rate=50,
+    latency_seconds=10,
+    scale_small=10_000,
+    scale_medium=50_000,
+    scale_queued=1_000_000,
+    scale_finished=5_000_000,
+    scale_later=300_000,
+    scale_blocked=200_000,
+    fairness_flood=100_000,
+    fairness_rate=50,
+    fairness_seconds=10,
+    idle_seconds=30,
+    idle_tasks=50_000,
+    limits_tasks=3_000,
+    start_calls=20,
 )
-QUICK = Sizes(
-    drain_tasks=20_000, enqueue_one_tasks=1_000, enqueue_many_tasks=20_000, latency_rate=50, latency_seconds=5
+QUICK = dataclasses.replace(
+    FULL,
+    drain_tasks=20_000,
+    enqueue_one_tasks=1_000,
+    enqueue_many_tasks=20_000,
+    latency_seconds=5,
+    scale_medium=20_000,
+    scale_queued=100_000,
+    scale_finished=300_000,
+    scale_later=30_000,
+    scale_blocked=20_000,
+    fairness_flood=20_000,
+    fairness_seconds=5,
+    idle_seconds=20,
+    idle_tasks=20_000,
+    limits_tasks=1_000,
+    start_calls=10,
 )
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way of running a scenario; `headline` names the value that the progress line shows."""
+    """One way of running a scenario; `headline` names the value that the progress line shows.
+
+    `title` and `lines` describe the table of a scenario that only Weft runs.
+    """
 
     name: str
     scenario: Scenario
-    measure: Callable[..., Measurement]
+    measure: Callable[..., list[Measurement]]
     headline: str
+    title: str = ""
+    lines: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,46 +116,51 @@ class Step:
     variant: Variant
     repeat: int
 
-    def run(self, server_url: str) -> Outcome:
+    def run(self, server_url: str) -> list[Outcome]:
         """Make the measurement in a fresh database; a contender's failure is an outcome too."""
         name = re.sub(r"\W+", "_", f"bench_{self.contender.name}_{self.variant.name}")
-        values: dict[str, float] = {}
-        error = None
         try:
             with database.fresh(server_url, name=name) as url:
-                values = self.variant.measure(self.contender, url=url).values
+                measured = self.variant.measure(self.contender, url=url)
         except BenchError as problem:
-            error = str(problem)
+            return [self._outcome(self.repeat, {}, error=str(problem))]
+        return [self._outcome(number, one.values) for number, one in enumerate(measured, start=self.repeat)]
+
+    def _outcome(self, repeat: int, values: dict[str, float], error: str | None = None) -> Outcome:
         return Outcome(
-            system=self.contender.name, variant=self.variant.name, repeat=self.repeat, values=values, error=error
+            system=self.contender.name, variant=self.variant.name, repeat=repeat, values=values, error=error
         )
 
 
-def variants(scenarios: list[Scenario], *, sizes: Sizes) -> list[Variant]:
+def variants(scenarios: list[Scenario], *, sizes: Sizes, repeats: int) -> list[Variant]:
     """Return the variants of the chosen scenarios."""
-    return [variant for variant in _all(sizes) if variant.scenario in scenarios]
+    return [
+        variant for variant in (*_compared(sizes), *_own(sizes, rounds=repeats)) if variant.scenario in scenarios
+    ]
 
 
 def steps(contenders: list[Contender], *, chosen: list[Variant], repeats: int) -> list[Step]:
     """Return every measurement in the order it is made."""
+    compared = [variant for variant in chosen if variant.scenario not in OWN]
+    own = [variant for variant in chosen if variant.scenario in OWN]
     return [
         Step(contender=contender, variant=variant, repeat=repeat)
-        for repeat in range(1, repeats + 1)
-        for variant in chosen
+        for repeat, asked in [*((number, compared) for number in range(1, repeats + 1)), (1, own)]
+        for variant in asked
         for contender in contenders
         if variant.scenario in contender.system.scenarios
     ]
 
 
-def execute(todo: list[Step], *, server_url: str) -> Iterator[tuple[Step, Outcome, float]]:
+def execute(todo: list[Step], *, server_url: str) -> Iterator[tuple[Step, list[Outcome], float]]:
     """Make the measurements one after another, yielding each with the seconds it took."""
     for step in todo:
-        start = time.monotonic()
-        outcome = step.run(server_url)
-        yield step, outcome, time.monotonic() - start
+        began = time.monotonic()
+        outcomes = step.run(server_url)
+        yield step, outcomes, time.monotonic() - began
 
 
-def _all(sizes: Sizes) -> list[Variant]:
+def _compared(sizes: Sizes) -> list[Variant]:
     one = partial(enqueue.measure, phase="enqueue-one", tasks=sizes.enqueue_one_tasks)
     many = partial(enqueue.measure, phase="enqueue-many", tasks=sizes.enqueue_many_tasks)
     steady = partial(latency.measure, rate=sizes.latency_rate, seconds=sizes.latency_seconds)
@@ -122,4 +178,28 @@ def _all(sizes: Sizes) -> list[Variant]:
         Variant(name="enqueue_one", scenario="enqueue_one", measure=one, headline="per_second"),
         Variant(name="enqueue_many", scenario="enqueue_many", measure=many, headline="per_second"),
         Variant(name="latency", scenario="latency", measure=steady, headline="p50_ms"),
+    ]
+
+
+def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
+    asked = {
+        scale: ("scale", "large_ratio", dict(
+            small=sizes.scale_small, medium=sizes.scale_medium, queued=sizes.scale_queued,
+            finished=sizes.scale_finished, later=sizes.scale_later, blocked=sizes.scale_blocked)),
+        fairness: ("fairness", "pause_ratio", dict(
+            flood=sizes.fairness_flood, rate=sizes.fairness_rate, seconds=sizes.fairness_seconds)),
+        idle: ("idle", "standby_per_second", dict(seconds=sizes.idle_seconds, tasks=sizes.idle_tasks)),
+        limits: ("limits", "queue_highest", dict(tasks=sizes.limits_tasks)),
+        start: ("start", "help_ms", dict(calls=sizes.start_calls)),
+    }  # fmt: skip
+    return [
+        Variant(
+            name=name,
+            scenario=name,
+            measure=partial(module.measure, rounds=rounds, **size),
+            headline=headline,
+            title=module.TITLE,
+            lines=module.LINES,
+        )
+        for module, (name, headline, size) in asked.items()
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.plan import Outcome, Sizes
+from bench.plan import Outcome, Sizes, Variant
 from bench.system import Contender
 
 RESULTS = Path(__file__).parent / "results"
@@ -42,13 +42,20 @@ def summarise(outcomes: list[Outcome]) -> Summary:
     return summary
 
 
-def show(console: Console, summary: Summary, *, contenders: list[Contender]) -> None:
+def show(console: Console, summary: Summary, *, chosen: list[Variant], contenders: list[Contender]) -> None:
     """Print a table per variant."""
-    for variant, systems in summary.items():
+    for variant in chosen:
+        systems = summary.get(variant.name, {})
         rows = [contender for contender in contenders if contender.name in systems]
-        table = _latency_table(rows, systems) if variant == "latency" else _rate_table(rows, systems)
-        table.title = TITLES[variant]
-        console.print(table)
+        if variant.lines:
+            tables = [_own_table(variant, systems[row.name]) for row in rows]
+        elif rows:
+            tables = [_latency_table(rows, systems) if variant.name == "latency" else _rate_table(rows, systems)]
+        else:
+            tables = []
+        for table in tables:
+            table.title = variant.title or TITLES[variant.name]
+            console.print(table)
 
 
 def save(
@@ -110,9 +117,27 @@ def _latency_table(rows: list[Contender], systems: dict[str, dict[str, dict[str,
     return table
 
 
-def _table(*numbers: str) -> Table:
+def _own_table(variant: Variant, values: dict[str, dict[str, float]]) -> Table:
+    table = _table("median", "range", "target", "", first="")
+    for line in variant.lines:
+        if line.value not in values:
+            continue
+        spread, digits = values[line.value], line.digits
+        low, high = (f"{spread[end]:,.{digits}f}" for end in ("low", "high"))
+        target = line.target()
+        table.add_row(
+            line.label,
+            f"{spread['median']:,.{digits}f}",
+            f"{low} – {high}" if spread["repeats"] > 1 else "",
+            target,
+            ("met" if line.met(spread["median"]) else "missed") if target else "",
+        )
+    return table
+
+
+def _table(*numbers: str, first: str = "system") -> Table:
     table = Table(title_justify="left")
-    table.add_column("system")
+    table.add_column(first)
     for name in numbers:
         table.add_column(name, justify="right")
     return table

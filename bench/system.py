@@ -19,8 +19,12 @@ from typing import Literal
 from bench import processes
 from bench.errors import BenchError
 
-Scenario = Literal["drain", "enqueue_one", "enqueue_many", "latency"]
-SCENARIOS: tuple[Scenario, ...] = ("drain", "enqueue_one", "enqueue_many", "latency")
+Scenario = Literal[
+    "drain", "enqueue_one", "enqueue_many", "latency", "scale", "fairness", "idle", "limits", "start"
+]
+COMPARED: tuple[Scenario, ...] = ("drain", "enqueue_one", "enqueue_many", "latency")
+OWN: tuple[Scenario, ...] = ("scale", "fairness", "idle", "limits", "start")
+SCENARIOS = COMPARED + OWN
 MODULES = ("weft", "pgqueuer", "procrastinate", "graphile_worker", "pg_boss", "floor")
 
 BENCH = Path(__file__).parent
@@ -50,7 +54,7 @@ class System:
     unfinished: str
     completed: str | None
     gate_table: str
-    scenarios: tuple[Scenario, ...] = SCENARIOS
+    scenarios: tuple[Scenario, ...] = COMPARED
     # Share of the tasks that a much slower system drains, so that a run ends; a rate is a rate.
     drain_share: float = 1.0
 

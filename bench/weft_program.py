@@ -16,7 +16,7 @@ import psycopg
 import uvloop
 
 from bench.peers import protocol
-from bench.weft_app import app, noop, stamp
+from bench.weft_app import app, noop, occupy, stamp, wait
 
 ORGS = int(os.environ.get("BENCH_WEFT_ORGS", "1"))
 DEFAULT_ORG = uuid.UUID("00000000-0000-7000-8000-000000000001")
@@ -92,6 +92,21 @@ async def produce(count: int, rate: int) -> None:
         await protocol.paced(count, rate, send)
 
 
+async def waits(count: int, rate: int) -> None:
+    """Enqueue tasks that record their wait at a rate, all in the second org."""
+    async with app:
+        await protocol.paced(count, rate, lambda sent: app.enqueue(wait, {"sent": sent}, org=targets()[1].org))
+
+
+async def keyed(count: int, concurrency: int, milliseconds: int) -> None:
+    """Enqueue tasks under one concurrency key, all at once for who looks from outside."""
+    async with app, app.tx() as tx:
+        for _ in range(count):
+            await app.enqueue(
+                occupy, {"milliseconds": milliseconds}, concurrency_key="ten", concurrency=concurrency, tx=tx.connection
+            )
+
+
 def batches(count: int) -> Iterator[range]:
     """Split the numbers below `count` so that every org gets its share even in a small run."""
     size = min(protocol.ENQUEUE_BATCH, max(1, count // ORGS))
@@ -101,6 +116,13 @@ def batches(count: int) -> Iterator[range]:
 
 if __name__ == "__main__":
     protocol.main(
-        {"setup": setup, "enqueue-one": enqueue_one, "enqueue-many": enqueue_many, "produce": produce},
+        {
+            "setup": setup,
+            "enqueue-one": enqueue_one,
+            "enqueue-many": enqueue_many,
+            "produce": produce,
+            "waits": waits,
+            "keyed": keyed,
+        },
         runner=uvloop.run,
     )

@@ -19,7 +19,7 @@ LONGEST_PAUSE = 0.25
 STALL_TIMEOUT = 60
 
 
-def measure(contender: Contender, *, url: str, tasks: int, workers: int) -> Measurement:
+def measure(contender: Contender, *, url: str, tasks: int, workers: int) -> list[Measurement]:
     """Drain `tasks` with `workers` processes and return the committed rate and the processor time."""
     system = contender.system
     tasks = max(1, round(tasks * system.drain_share))
@@ -52,7 +52,7 @@ def measure(contender: Contender, *, url: str, tasks: int, workers: int) -> Meas
     }
     if used.server is not None:
         values["server_cpu_us_per_task"] = used.server / tasks * 1e6
-    return Measurement(values)
+    return [Measurement(values)]
 
 
 def _emptied(

@@ -13,7 +13,7 @@ from bench.scenarios.measurement import Measurement
 from bench.system import Contender
 
 
-def measure(contender: Contender, *, url: str, tasks: int, phase: str) -> Measurement:
+def measure(contender: Contender, *, url: str, tasks: int, phase: str) -> list[Measurement]:
     """Enqueue `tasks` by `phase` and return the committed rate."""
     contender.run("setup", url=url)
     seconds = json.loads(contender.run(phase, tasks, url=url))["seconds"]
@@ -21,4 +21,4 @@ def measure(contender: Contender, *, url: str, tasks: int, phase: str) -> Measur
         stored = connection.execute(contender.system.unfinished).fetchone()[0]
     if stored != tasks:
         raise Stalled(f"{contender.name} stored {stored} tasks, expected {tasks}")
-    return Measurement({"tasks": tasks, "seconds": seconds, "per_second": tasks / seconds})
+    return [Measurement({"tasks": tasks, "seconds": seconds, "per_second": tasks / seconds})]

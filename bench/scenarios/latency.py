@@ -4,14 +4,13 @@ Both ends read the machine's monotonic clock: the task carries the producer's re
 difference to a file.
 """
 
-import math
 import tempfile
 import time
 from pathlib import Path
 
 from bench import processes
 from bench.errors import Stalled
-from bench.scenarios.measurement import Measurement
+from bench.scenarios.measurement import Measurement, percentile
 from bench.system import Contender
 
 WARM_UP = 10
@@ -19,7 +18,7 @@ SETTLE = 1.0
 DELIVERY_TIMEOUT = 30
 
 
-def measure(contender: Contender, *, url: str, rate: int, seconds: int) -> Measurement:
+def measure(contender: Contender, *, url: str, rate: int, seconds: int) -> list[Measurement]:
     """Return the median and the 99th percentile of the delay."""
     count = rate * seconds
     contender.run("setup", url=url)
@@ -36,8 +35,8 @@ def measure(contender: Contender, *, url: str, rate: int, seconds: int) -> Measu
             _delivered(stamps, programs, count=WARM_UP)
             time.sleep(SETTLE)
             contender.run("produce", count, rate, url=url)
-            delays = sorted(_delivered(stamps, programs, count=WARM_UP + count)[WARM_UP:])
-    return Measurement({"tasks": count, "p50_ms": _percentile(delays, 0.50), "p99_ms": _percentile(delays, 0.99)})
+            delays = _delivered(stamps, programs, count=WARM_UP + count)[WARM_UP:]
+    return [Measurement({"tasks": count, "p50_ms": percentile(delays, 0.50), "p99_ms": percentile(delays, 0.99)})]
 
 
 def _delivered(stamps: Path, programs: list[processes.Program], *, count: int) -> list[float]:
@@ -52,7 +51,3 @@ def _delivered(stamps: Path, programs: list[processes.Program], *, count: int) -
         if time.monotonic() > deadline:
             raise Stalled(f"{len(lines)} of {count} tasks started\n{programs[0].log_tail()}")
         time.sleep(0.1)
-
-
-def _percentile(ordered: list[float], share: float) -> float:
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

@@ -5,7 +5,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from bench.system import Runtime, System
+from bench.system import COMPARED, OWN, Runtime, Scenario, System
 
 CONCURRENCY = "50"
 
@@ -21,7 +21,7 @@ def prepare(orgs: int) -> Runtime:
     )
 
 
-def system(name: str, *, orgs: int, settings: str) -> System:
+def system(name: str, *, orgs: int, settings: str, scenarios: tuple[Scenario, ...] = COMPARED) -> System:
     """Describe one mode of Weft."""
     return System(
         name=name,
@@ -30,10 +30,16 @@ def system(name: str, *, orgs: int, settings: str) -> System:
         unfinished="select count(*) from weft.tasks",
         completed="select count(*) from weft.task_history where state = 'completed'",
         gate_table="weft.tasks",
+        scenarios=scenarios,
     )
 
 
 SYSTEMS = (
-    system("weft", orgs=50, settings="50 orgs, row-level security, change feed, one limited queue; concurrency 50"),
+    system(
+        "weft",
+        orgs=50,
+        settings="50 orgs, row-level security, change feed, one limited queue; concurrency 50",
+        scenarios=COMPARED + OWN,
+    ),
     system("weft-lean", orgs=1, settings="one org, no limits; concurrency 50"),
 )

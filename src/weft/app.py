@@ -241,7 +241,7 @@ class App:
             yield worker
         finally:
             pulse.drain()
-            worker.stop()
+            worker.drain()
             await asyncio.gather(working, return_exceptions=True)
             upkeep.cancel()
             await asyncio.gather(upkeep, return_exceptions=True)

@@ -40,7 +40,7 @@ async def test_an_error_that_cannot_be_shown_is_still_an_error_of_its_task_alone
     assert view.state == "failed" and view.error is not None and view.error["type"] == "Shy"
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()])
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
 async def test_whatever_a_handler_raises_is_its_outcome_and_the_runner_goes_on(app: App, error: BaseException) -> None:
     @app.task(max_attempts=1)
     async def fail() -> None:
@@ -59,6 +59,17 @@ async def test_whatever_a_handler_raises_is_its_outcome_and_the_runner_goes_on(a
         assert await app.result((await app.enqueue(work)).id, timeout=30) == 1
     assert [view.state for view in views] == ["failed", "failed"]
     assert all(view.error is not None and view.error["type"] == type(error).__name__ for view in views)
+
+
+@pytest.mark.parametrize("error", [StopIteration, GeneratorExit])
+async def test_what_cannot_pass_through_a_future_does_not_hang_the_runner(app: App, error: type[BaseException]) -> None:
+    @app.task(max_attempts=1)
+    def fail() -> None:
+        raise error
+
+    async with app.worker(concurrency=1):
+        view = await ended(app, await app.enqueue(fail))
+    assert view.error is not None and error.__name__ in view.error["message"]
 
 
 async def test_a_failure_is_retried_until_it_works_and_every_attempt_is_remembered(app: App) -> None:

@@ -79,10 +79,8 @@ async def test_a_payload_that_does_not_fit_fails_without_retry_and_says_why(app:
     assert view.error is not None and view.error["type"] == "InvalidPayload" and "number" in view.error["message"]
 
 
-async def test_the_context_knows_its_task(app: App, database_url: str) -> None:
+async def test_the_context_knows_its_task(app: App) -> None:
     org = uuid.uuid4()
-    async with app.tx() as tx:
-        await tx.run("insert into weft.orgs (id, name) values (%(id)s, 'other')", {"id": org})
     seen: list[Context] = []
 
     @app.task(queue="mail")

@@ -4,6 +4,7 @@ Payloads and results must be JSON objects or values that PostgreSQL's jsonb can 
 NaN, at most `MAX_BYTES` long and `MAX_DEPTH` deep. Whatever cannot be stored is refused before it is sent.
 """
 
+import math
 from typing import Any
 
 import msgspec
@@ -36,6 +37,9 @@ def text(value: Any, *, what: str = "payload") -> str:
         )
     if b"\\u0000" in encoded and _has_nul(_decoder.decode(encoded)):
         raise errors.InvalidPayload(f"{what} contains a NUL character, which PostgreSQL cannot store; remove it")
+    # what JSON has no number for was written as null
+    if b"null" in encoded and not _is_finite(value):
+        raise errors.InvalidPayload(f"{what} contains NaN or infinity, which JSON cannot say; use None or text")
     if encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
         raise errors.InvalidPayload(f"{what} is nested deeper than {MAX_DEPTH} levels; flatten it")
     return encoded.decode()
@@ -73,3 +77,17 @@ def _has_nul(value: Any) -> bool:
         elif isinstance(inner, list):
             stack.extend(inner)
     return False
+
+
+def _is_finite(value: Any) -> bool:
+    stack = [value]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, float):
+            if not math.isfinite(inner):
+                return False
+        elif isinstance(inner, dict):
+            stack.extend(inner.values())
+        elif isinstance(inner, list | tuple):
+            stack.extend(inner)
+    return True

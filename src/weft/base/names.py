@@ -24,6 +24,7 @@ def check_key(key: object, *, what: str) -> str:
     """Keys (dedupe, concurrency, correlation) are free text without control characters."""
     if not isinstance(key, str):
         raise errors.InvalidName(f"{what} must be text, not {type(key).__name__}")
-    if not 1 <= len(key) <= _KEY_LIMIT or any(ord(char) < 32 or ord(char) == 127 for char in key):
-        raise errors.InvalidName(f"{what} must be 1-{_KEY_LIMIT} characters without control characters")
+    # bytes, because they end up in an index, which holds no more
+    if not key or len(key.encode(errors="replace")) > _KEY_LIMIT or any(ord(char) < 32 or ord(char) == 127 for char in key):
+        raise errors.InvalidName(f"{what} must be 1-{_KEY_LIMIT} bytes without control characters")
     return key

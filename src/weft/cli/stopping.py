@@ -13,7 +13,7 @@ from collections.abc import Callable
 log = logging.getLogger("weft.cli")
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_PATIENCE = 10.0
+_PATIENCE = 20.0
 
 
 class Stopping:

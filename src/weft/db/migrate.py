@@ -3,7 +3,7 @@
 Each is one transaction under an advisory lock, so a migration that is killed half-way leaves nothing and two
 processes cannot apply the same one. The text's checksum is kept: a file changed after it was applied is refused.
 A database newer than the code is refused. `-- @down` separates the way back; without one there is none.
-Users' own migrations live in the same runner: pass their folder.
+Users' own migrations live in the same runner: `up(connection, [*ours(), *read(folder, owner="shop")])`.
 """
 
 import dataclasses
@@ -52,14 +52,15 @@ def ours() -> list[Migration]:
     return read(importlib.resources.files("weft.db") / "migrations")
 
 
-def read(folder: Traversable | Path) -> list[Migration]:
-    """Every migration of a folder, in order."""
+def read(folder: Traversable | Path, *, owner: str = "") -> list[Migration]:
+    """Every migration of a folder, in order. Users say whose they are: `shop` makes them `shop/0001_orders`."""
+    prefix = f"{owner}/" if owner else ""
     found = []
     for item in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if _FILE.match(item.name):
             files = sorted(item.iterdir(), key=lambda entry: entry.name) if item.is_dir() else [item]
             text = "\n".join(file.read_text() for file in files if file.name.endswith(".sql"))
-            found.append(parse(item.name.removesuffix(".sql"), text))
+            found.append(parse(prefix + item.name.removesuffix(".sql"), text))
     return found
 
 
@@ -81,7 +82,11 @@ async def status(connection: "psycopg.AsyncConnection[TupleRow]", migrations: li
             checksum, at = applied[migration.name]
             fits = checksum == migration.checksum
             found.append(Status(migration.name, "applied" if fits else "changed", at))
-    found += [Status(name, "unknown", at) for name, (_, at) in applied.items() if name not in known]
+    # those of other owners are not ours to judge
+    owners = {_owner(name) for name in known}
+    found += [
+        Status(name, "unknown", at) for name, (_, at) in applied.items() if name not in known and _owner(name) in owners
+    ]
     return found
 
 
@@ -148,6 +153,10 @@ def refuse(found: list[Status]) -> None:
             raise errors.MigrationError(
                 f"the database has {one.name}, which this version of Weft does not know: upgrade Weft"
             )
+
+
+def _owner(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
 async def _applied(connection: "psycopg.AsyncConnection[TupleRow]") -> dict[str, tuple[str, str]]:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from weft.base import errors, json
+from weft.base import errors, json, names
 from weft.db import foreign, statements
 from weft.db.tx import Tx
+from weft.queue import lanes
 from weft.queue.model import Enqueued
 
 SQL = statements.load("weft.queue")
@@ -16,9 +17,13 @@ CHUNK = 5000
 
 async def one(tx: Tx, arguments: dict[str, Any]) -> Enqueued:
     """Stores a task made by `new.arguments`."""
-    row = await tx.row(SQL.enqueue, arguments)
-    assert row is not None
-    return Enqueued(*row)
+    if arguments["dedupe_key"] is not None or arguments["concurrency_key"] is not None:
+        row = await tx.row(SQL.enqueue, arguments)
+    else:
+        lane = lanes.name(arguments["queue"], arguments["capabilities"])
+        row = await tx.row(SQL.enqueue_plain, {**arguments, "lane": lane})
+    assert row is not None  # both always answer
+    return Enqueued(row[0], row[1])
 
 
 def chunks(payloads: Sequence[Any], *, dedupe_keys: Sequence[str] | None) -> list[dict[str, Any]]:
@@ -28,7 +33,7 @@ def chunks(payloads: Sequence[Any], *, dedupe_keys: Sequence[str] | None) -> lis
     pieces = []
     for start in range(0, len(payloads), CHUNK):
         piece = payloads[start : start + CHUNK]
-        keys = None if dedupe_keys is None else list(dedupe_keys[start : start + CHUNK])
+        keys = dedupe_keys and [names.check_key(key, what="dedupe_key") for key in dedupe_keys[start : start + CHUNK]]
         pieces.append({"payloads": _array(piece), "dedupe_keys": keys})
     return pieces
 
@@ -36,8 +41,11 @@ def chunks(payloads: Sequence[Any], *, dedupe_keys: Sequence[str] | None) -> lis
 async def many(tx: Tx, common: dict[str, Any], *, pieces: Sequence[dict[str, Any]]) -> list[Enqueued]:
     """Stores tasks of one kind, a statement per piece, in one transaction if the caller opened one."""
     found: list[Enqueued] = []
+    common = {**common, "lane": lanes.name(common["queue"], common["capabilities"])}
     for piece in pieces:
-        found += [Enqueued(row[0]) for row in await tx.rows(SQL.enqueue_many, common | piece)]
+        # without keys one insert does it; with them each may be there already
+        statement = SQL.enqueue_many_plain if piece["dedupe_keys"] is None else SQL.enqueue_keyed
+        found += [Enqueued(*row) for row in await tx.rows(statement, common | piece)]
     return found
 
 
@@ -49,13 +57,18 @@ async def one_on(connection: Any, arguments: dict[str, Any]) -> Enqueued:
 async def many_on(connection: Any, common: dict[str, Any], *, pieces: Sequence[dict[str, Any]]) -> list[Enqueued]:
     found: list[Enqueued] = []
     for piece in pieces:
-        found += [Enqueued(row[0]) for row in await foreign.rows(connection, SQL.enqueue_many, common | piece)]
+        found += [Enqueued(*row) for row in await foreign.rows(connection, _statement(piece), common | piece)]
     return found
 
 
 async def kind_is_served(tx: Tx, kind: str) -> bool:
     """Whether a live worker knows this kind."""
     return bool(await tx.value(SQL.kind_is_served, {"kind": kind}))
+
+
+def _statement(piece: dict[str, Any]) -> str:
+    """Without keys one insert does it; with them each may be there already."""
+    return SQL.enqueue_many if piece["dedupe_keys"] is None else SQL.enqueue_keyed
 
 
 def _array(payloads: Sequence[Any]) -> str:
@@ -67,9 +80,7 @@ def _array(payloads: Sequence[Any]) -> str:
         together = json.dumps(payloads)
     except (TypeError, ValueError, RecursionError):
         together = b""
-    small = 0 < len(together) <= json.MAX_BYTES and b"\\u0000" not in together
+    small = 0 < len(together) <= json.MAX_BYTES and b"\\u0000" not in together and b"null" not in together
     if small and together.count(b"{") + together.count(b"[") <= len(payloads) + json.MAX_DEPTH:
         return together.decode()
     return "[" + ",".join(json.text(payload) for payload in payloads) + "]"
-
-

@@ -44,7 +44,8 @@ begin
         if checked is null or checked = '' or checked <> btrim(checked) or length(checked) > 255
             or checked ~ '[\x01-\x1f\x7f!-,;-@\[-^`{-~]'
         then
-            raise exception 'the name % is not valid: %', quote_nullable(left(checked, 80)), allowed
+            raise exception 'the name % is not valid: %',
+                quote_nullable(regexp_replace(left(checked, 80), '[\x01-\x1f\x7f]', '?', 'g')), allowed
                 using errcode = 'invalid_parameter_value';
         end if;
     end loop;
@@ -110,14 +111,17 @@ $$;
 -- A hint to the workers of a queue, sent with this transaction, and only if one of them sleeps: NOTIFY makes
 -- commits wait for each other, so a busy system must not use it.
 create function weft.wake(queue text) returns void
-language sql volatile set search_path = pg_catalog
+language plpgsql volatile set search_path = pg_catalog
 as $$
-    select pg_notify('weft_wake', wake.queue)
-    where exists (
+begin
+    if exists (
         select
         from weft.nodes as n
         where n.asleep and n.status = 'active' and (n.queues = '{}' or wake.queue = any(n.queues))
-    )
+    ) then
+        perform pg_notify('weft_wake', wake.queue);
+    end if;
+end;
 $$;
 
 -- Enqueues one task. `dedupe` says among what the key is unique: 'unfinished', 'forever', or an interval such as '1 hour'.
@@ -156,6 +160,11 @@ as $$
 declare
     the_org constant uuid := weft.acting_org(org);
     due constant timestamptz := coalesce(try_enqueue.run_at, weft.now() + coalesce(delay, interval '0'));
+    -- a function in SQL is planned anew in every statement: not for those that need none
+    the_lane constant text := case
+        when capabilities is null then try_enqueue.queue
+        else weft.lane(try_enqueue.queue, capabilities)
+    end;
     first_state text := 'ready';
     kept weft.dedupe_keys;
 begin
@@ -208,7 +217,7 @@ begin
             concurrency_key, dedupe_key, tags, retry, timeout, heartbeat_timeout, job_id, run_id, step_id, parent_id,
             scheduled_for, correlation_id, trace_parent)
         values (
-            id, the_org, try_enqueue.kind, try_enqueue.queue, weft.lane(try_enqueue.queue, capabilities),
+            id, the_org, try_enqueue.kind, try_enqueue.queue, the_lane,
             try_enqueue.payload, first_state, try_enqueue.concurrency_key is null, 100 - priority,
             try_enqueue.max_attempts, due,
             case when try_enqueue.concurrency_key is not null then coalesce(try_enqueue.concurrency, 1) end,

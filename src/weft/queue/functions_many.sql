@@ -5,7 +5,9 @@ create function weft.lane(queue text, capabilities text[]) returns text
 language sql immutable parallel safe set search_path = pg_catalog
 as $$
     select concat_ws('+', lane.queue, (
-        select string_agg(distinct needed, '+' order by needed) from unnest(capabilities) as needed))
+        -- not by the database's own collation: Python must come to the same name
+        select string_agg(distinct n.needed, '+' order by n.needed)
+        from (select c collate "C" as needed from unnest(capabilities) as c) as n))
 $$;
 
 create function weft.enqueue(

@@ -8,6 +8,9 @@ import dataclasses
 import datetime as dt
 from collections.abc import Sequence
 
+_GOLDEN = 2654435769
+_ONE = 1 << 32
+
 _EPOCH = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
 
 
@@ -35,6 +38,10 @@ class Lane:
     paused: bool = False
 
     @property
+    def place(self) -> tuple[str, str]:
+        return self.lane, self.org
+
+    @property
     def queue(self) -> str:
         return self.lane.partition("+")[0]
 
@@ -52,6 +59,11 @@ class Take:
     mark: Mark = START
 
 
+def name(queue: str, capabilities: Sequence[str] | None) -> str:
+    """The lane of a queue and required capabilities, as `weft.lane` writes it."""
+    return "+".join([queue, *sorted(set(capabilities))]) if capabilities else queue
+
+
 def served(lanes: Sequence[Lane], *, queues: frozenset[str], capabilities: frozenset[str]) -> list[Lane]:
     """The lanes a worker may claim from. No queues means all of them."""
     return [
@@ -62,15 +74,19 @@ def served(lanes: Sequence[Lane], *, queues: frozenset[str], capabilities: froze
 
 
 def shares(weights: Sequence[int], *, want: int, turn: int = 0) -> list[int]:
-    """Divides `want` by weight. Sums to `want` if there is anybody to give to; `turn` rotates who gets the rest.
+    """Divides `want` by weight. Sums to `want` if there is anybody to give to.
 
-    With more lanes than places, those whose turn it is get one each.
+    What does not divide evenly goes to those whose `turn` it is: over many turns everybody gets what its weight is
+    worth, even if there are always more lanes than places.
     """
-    count, total = len(weights), sum(weights)
-    if count == 0 or want <= 0:
-        return [0] * count
-    given = [want * weight // total for weight in weights]
-    rest = want - sum(given)
-    for step in range(rest):
-        given[(turn + step) % count] += 1
+    total = sum(weights)
+    if total == 0 or want <= 0:
+        return [0] * len(weights)
+    # the lanes lie along a line, as long as their weights are worth; whole numbers are places. Each turn moves the line
+    # by the golden ratio, which spreads the turns as evenly as can be
+    given = []
+    end = (turn * _GOLDEN % _ONE) * total // _ONE
+    for weight in weights:
+        start, end = end, end + want * weight
+        given.append(end // total - start // total)
     return given

@@ -10,7 +10,7 @@ What is claimed here is never prefetched: the caller asks for no more than it ca
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from weft.base import ids
 from weft.db import statements
@@ -64,6 +64,16 @@ class Room:
                     self.places[name] -= free
         return max(free, 0)
 
+    def give_back(self, takes: "Mapping[Lane, int]") -> None:
+        for lane, take in takes.items():
+            for name in _names(lane.org, lane.queue):
+                if name in self.places:
+                    self.places[name] += take
+
+    def least(self, names: Iterable[str]) -> int | None:
+        """The fewest free places under any of these limits that has some."""
+        return min((self.places[name] for name in names if self.places.get(name, 0) > 0), default=None)
+
 
 async def claim(
     tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], lanes: Sequence[Lane], want: int, turn: int = 0
@@ -86,7 +96,16 @@ async def claim(
         return Taken([], contended)
     room, rates = await _count(tx, lanes=usable)
     keys = await _count_keys(tx, candidates=candidates)
-    chosen, full = choose(candidates, room=room, keys=keys, want=want)
+    plain = [lane for lane in usable if lane.plain]
+    offering = {(one.lane, one.org) for one in candidates}
+    shares = divide([lane for lane in usable if lane.plain or lane.place in offering], room=room, want=want, turn=turn)
+    takes = {lane: take for lane, take in shares.items() if lane.plain}
+    reserved = {lane: take for lane, take in shares.items() if not lane.plain}
+    room.give_back(reserved)
+    chosen, full = choose(in_turn(candidates, reserved), room=room, keys=keys, want=want - sum(takes.values()))
+    # what special work could not use
+    for lane, more in divide(plain, room=room, want=want - sum(takes.values()) - len(chosen), turn=turn).items():
+        takes[lane] = takes.get(lane, 0) + more
     if full:
         await tx.run(SQL.block, {"ids": full})
     tasks: list[Claimed] = []
@@ -94,18 +113,29 @@ async def claim(
     if chosen:
         rows = await tx.rows(SQL.claim_chosen, {"ids": chosen, **hold})
         tasks += claimed(rows, token=token, sent=sent)
-    plain = [lane for lane in usable if lane.plain]
-    if takes := divide(plain, room=room, want=want - len(tasks), turn=turn):
+    if takes:
         arguments = {
-            "lanes": [lane.lane for lane, _ in takes],
-            "orgs": [lane.org for lane, _ in takes],
-            "takes": [take for _, take in takes],
+            "lanes": [lane.lane for lane in takes],
+            "orgs": [lane.org for lane in takes],
+            "takes": list(takes.values()),
             "kinds": kinds,
             **hold,
         }
         tasks += claimed(await tx.rows(SQL.claim_limited, arguments), token=token, sent=sent)
     await _spend(tx, rates=rates, tasks=tasks)
     return Taken(tasks, contended)
+
+
+def in_turn(candidates: Sequence[Candidate], shares: Mapping[Lane, int]) -> list[Candidate]:
+    """Every lane's share first, then the rest; each in claim order."""
+    left = {lane.place: share for lane, share in shares.items()}
+    first: list[Candidate] = []
+    rest: list[Candidate] = []
+    for one in candidates:
+        place = (one.lane, one.org)
+        (first if left.get(place, 0) > 0 else rest).append(one)
+        left[place] = left.get(place, 0) - 1
+    return first + rest
 
 
 def choose(
@@ -134,14 +164,27 @@ def choose(
     return chosen, full
 
 
-def divide(lanes: Sequence[Lane], *, room: Room, want: int, turn: int) -> list[tuple[Lane, int]]:
-    """Shares `want` between limited lanes, cut down to the room each has; the rest is offered once more."""
-    takes = dict.fromkeys(lanes, 0)
-    for _ in range(2):
-        wanted = fairness.shares([lane.weight for lane in lanes], want=want - sum(takes.values()), turn=turn)
+def divide(lanes: Sequence[Lane], *, room: Room, want: int, turn: int) -> dict[Lane, int]:
+    """Shares `want` between limited lanes, each no more than its limits leave.
+
+    In rounds no larger than the tightest limit: lanes that share one then get their shares of it, where otherwise
+    the first would take it all. A lane that got less than its share is full and leaves the round.
+    """
+    takes: dict[Lane, int] = {}
+    lanes = list(lanes)
+    while lanes and (left := want - sum(takes.values())) > 0:
+        tightest = room.least(name for lane in lanes for name in _names(lane.org, lane.queue))
+        wanted = fairness.shares([lane.weight for lane in lanes], want=min(left, tightest or left), turn=turn)
+        full = set()
         for lane, share in zip(lanes, wanted, strict=True):
-            takes[lane] += room.take(_names(lane.org, lane.queue), want=share)
-    return [(lane, take) for lane, take in takes.items() if take]
+            got = room.take(_names(lane.org, lane.queue), want=share)
+            if got:
+                takes[lane] = takes.get(lane, 0) + got
+            if got < share:
+                full.add(lane)
+        lanes = [lane for lane in lanes if lane not in full]
+        turn += 1
+    return takes
 
 
 def _names(org: str, queue: str) -> list[str]:

@@ -58,16 +58,20 @@ def common(kind: str, *, declared: tasks.Options | None, options: Options) -> di
         raise errors.InvalidInput(
             f"unknown option {sorted(unknown)[0]!r}; known: {', '.join(sorted(Options.__annotations__))}"
         )
+    queue = options.get("queue")
+    if queue is None:
+        queue = declared.queue if declared else "default"
+    capabilities = _names(options.get("capabilities") or (declared.capabilities if declared else ()), "capability")
     return {
         "kind": names.check(kind, what="task kind"),
-        "queue": names.check(options.get("queue") or (declared.queue if declared else "default"), what="queue"),
+        "queue": names.check(queue, what="queue"),
         "priority": tasks.check_priority(options.get("priority", declared.priority if declared else 50)),
         **_timing(options),
         "max_attempts": _max_attempts(options.get("max_attempts")),
         "retry": _retry(options),
         "timeout": _span(options, "timeout"),
         "heartbeat_timeout": _span(options, "heartbeat_timeout"),
-        "capabilities": _names(options.get("capabilities") or (declared.capabilities if declared else ()), "capability"),
+        "capabilities": _short_enough(queue, capabilities),
         "tags": _names(options.get("tags") or (), "tag"),
         "org": _id(options.get("org"), "org"),
         "correlation_id": _key(options, "correlation_id"),
@@ -132,6 +136,15 @@ def _names(values: Sequence[str], what: str) -> list[str] | None:
     if isinstance(values, str):
         raise errors.InvalidInput(f"{what} must be given as a list, not as one text")
     return [names.check(value, what=what) for value in values] or None
+
+
+def _short_enough(queue: str, capabilities: list[str] | None) -> list[str] | None:
+    """Together they are the name of a lane, which an index must hold."""
+    if capabilities and len("+".join([queue, *capabilities]).encode()) > 1024:
+        raise errors.InvalidInput(
+            "the queue and its capabilities are longer than 1024 bytes together; use shorter or fewer names"
+        )
+    return capabilities
 
 
 def _key(options: Options, name: str) -> str | None:

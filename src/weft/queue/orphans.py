@@ -19,6 +19,11 @@ async def of_nobody(tx: Tx, *, older: dt.timedelta, take: int) -> list[str]:
     return _ids(await tx.rows(SQL.tasks_of_nobody, {"older": older, "take": take}))
 
 
+async def of_claims(tx: Tx, *, tokens: Sequence[str]) -> list[str]:
+    """What was claimed with these tokens."""
+    return _ids(await tx.rows(SQL.tasks_of_claims, {"tokens": list(tokens)}))
+
+
 async def past_lease(tx: Tx, *, take: int) -> list[str]:
     return _ids(await tx.rows(SQL.tasks_past_lease, {"take": take}))
 

@@ -27,6 +27,14 @@ async def org(tx: Tx, *, org_id: uuid.UUID, older: dt.timedelta) -> int:
     return await tx.run(SQL.prune_org, {"org_id": org_id, "older": older, "take": BATCH})
 
 
+async def orgs(tx: Tx) -> int:
+    """A batch of every org that keeps its history for a shorter time than everybody; answers how many tasks went."""
+    gone = 0
+    for org_id, older in await tx.rows(SQL.orgs_with_retention):
+        gone += await org(tx, org_id=org_id, older=older)
+    return gone
+
+
 async def dedupe_keys(tx: Tx) -> int:
     """Forgets keys whose window has passed."""
     return await tx.run(SQL.prune_dedupe_keys, {"take": BATCH})

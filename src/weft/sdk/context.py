@@ -87,7 +87,7 @@ class Context:
 
     @property
     def cancelled(self) -> str | None:
-        """Why this attempt should stop ('cancelled', 'timed out', 'lease lost', 'shutting down'), or None."""
+        """Why this attempt should stop, or None: cancelled, timed out, lease lost, database away, shutting down."""
         return self._stopped
 
     def log(self, message: str, *, level: str = "info", **fields: Any) -> None:

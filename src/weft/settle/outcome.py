@@ -85,7 +85,7 @@ def decide(outcome: Outcome) -> Ending:
         case "cancelled":
             return Finish("cancelled", "requested")
         case "snoozed":
-            return Requeue(delay=outcome.delay or 0, uncounted=1)
+            return Finish("cancelled", "requested") if task.cancelling else Requeue(delay=outcome.delay or 0, uncounted=1)
         case "released":
             return Finish("cancelled", "requested") if task.cancelling else Requeue(uncounted=1)
         case "lost":

@@ -37,6 +37,13 @@ async def strays(tx: Tx) -> int:
     return await _end(tx, await orphans.of_nobody(tx, older=older, take=BATCH), how="lost", why="its worker is unknown")
 
 
+async def unanswered(tx: Tx, *, tokens: Sequence[str]) -> int:
+    """Gives back what claims took whose answer never arrived. No loss: nobody ever began it."""
+    held = await orphans.held(tx, ids=await orphans.of_claims(tx, tokens=tokens))
+    await settle(tx, [Outcome(Held(*row), "released") for row in held])
+    return len(held)
+
+
 async def cancelled(tx: Tx) -> int:
     """Ends what was asked to end: queued tasks at once, running ones after the grace time."""
     queued = await cancel(tx, ids=await orphans.cancelled(tx, take=BATCH))
@@ -50,7 +57,8 @@ async def cancel(tx: Tx, *, ids: Sequence[str]) -> list[str]:
         return []
     gone = await finish.cancel_queued(tx, ids)
     if keys := sorted({(org, key) for _, org, key in gone if key is not None}):
-        await finish.unblock(tx, keys)
+        queues = await finish.unblock(tx, keys)
+        await orphans.wake(tx, queues=sorted(set(queues)))
     return [id for id, _, _ in gone]
 
 

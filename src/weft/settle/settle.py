@@ -63,6 +63,8 @@ async def _lost(tx: Tx, outcomes: Sequence[Outcome], *, settled: set[str]) -> li
     if len(settled) == len(outcomes):
         return []
     lost = [one for one in outcomes if one.task.id not in settled]
+    if not lost:
+        return []
     earlier = await finish.ended_with(tx, [(one.task.org, one.task.id, one.task.token) for one in lost])
     return [one for one in lost if one.task.id not in earlier]
 

@@ -32,6 +32,7 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
         Chore(name="feed trimmer", every=_seconds(30), once=feed.trim, batch=feed.BATCH - 1),
         Chore(name="lock sweeper", every=_seconds(300), once=locks.sweep, batch=locks.SWEEP_BATCH),
         Chore(name="node sweeper", every=_seconds(3600), once=nodes.sweep),
+        Chore(name="org history pruner", every=_seconds(60), once=prune.orgs, batch=prune.BATCH),
         Chore(name="dedupe key pruner", every=_seconds(60), once=prune.dedupe_keys, batch=prune.BATCH),
         Chore(name="partition maker", every=_seconds(3600), once=prune.partitions),
     ]

@@ -13,6 +13,7 @@ class Buffer:
     def __init__(self) -> None:
         self._orgs: dict[str, deque[Claimed]] = {}
         self._turns: deque[str] = deque()
+        self._first: deque[Claimed] = deque()
         self._count = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.low = 0
@@ -41,14 +42,21 @@ class Buffer:
             line.append(task)
             added += 1
         self._count += added
-        while added > 0 and self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                added -= 1
+        self._wake(added)
+
+    def put_first(self, tasks: Iterable[Claimed]) -> None:
+        """Before all others: work under a limit holds its place from the claim on."""
+        before = len(self._first)
+        self._first.extend(tasks)
+        added = len(self._first) - before
+        self._count += added
+        self._wake(added)
 
     def pop(self) -> Claimed | None:
         """The next task, or None."""
+        if self._first:
+            self._count -= 1
+            return self._first.popleft()
         if not self._turns:
             return None
         org = self._turns[0]
@@ -65,10 +73,10 @@ class Buffer:
         return task
 
     def pop_like(self, first: Claimed, *, at_most: int) -> list[Claimed]:
-        """More tasks of the same kind and org, for a batch handler."""
+        """More tasks of the same kind and org, for a batch handler. None beside one whose worker was lost."""
         line = self._orgs.get(first.org)
         more: list[Claimed] = []
-        while line and len(more) < at_most and line[0].kind == first.kind:
+        while line and len(more) < at_most and line[0].kind == first.kind and not first.losses + line[0].losses:
             more.append(line.popleft())
         self._count -= len(more)
         if line is not None and not line:
@@ -88,15 +96,23 @@ class Buffer:
             except asyncio.CancelledError:
                 if waiter in self._waiting:
                     self._waiting.remove(waiter)
-                elif self._count and self._waiting:
+                elif self._count:
                     # our turn came as we were cancelled: pass it on
-                    self._waiting.popleft().set_result(None)
+                    self._wake(1)
                 raise
 
     def drain(self) -> list[Claimed]:
         """Everything nobody has started; the buffer is empty afterwards."""
-        left = [task for line in self._orgs.values() for task in line]
+        left = [*self._first, *(task for line in self._orgs.values() for task in line)]
+        self._first.clear()
         self._orgs.clear()
         self._turns.clear()
         self._count = 0
         return left
+
+    def _wake(self, count: int) -> None:
+        while count > 0 and self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                count -= 1

@@ -1,15 +1,16 @@
 """Process isolation: a handler in a child process that can be killed, whatever it does.
 
 A child imports the app once and then runs one task after another, one at a time. The parent and the child speak JSON
-lines over a socket pair: {kind, payload, context} down; {log}, {progress} and {result} or {error} up. A child that dies
-is an error of the task it ran, not of the worker.
+lines over two pipes: {kind, payload, context} down; {log}, {progress} and {result} or {error} up. A child that dies
+is an error of the task it ran, not of the worker. A child whose worker died kills itself and all it started.
 """
 
 import asyncio
+import contextlib
+import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from weft.base import errors, json
@@ -25,9 +26,14 @@ class ChildDied(errors.WeftError):
 
 
 class ChildFailed(errors.WeftError):
-    """The handler raised in its child process."""
+    """The handler raised in its child process. `problem` is what it raised: type, message, traceback."""
 
     code = "CHILD_FAILED"
+
+    def __init__(self, problem: dict[str, str], *, retryable: bool) -> None:
+        super().__init__(f"{problem['type']}: {problem['message']}")
+        self.problem = problem
+        self.retryable = retryable
 
 
 class Children:
@@ -36,6 +42,7 @@ class Children:
     def __init__(self, target: str | None) -> None:
         self._target = target
         self._idle: list[asyncio.subprocess.Process] = []
+        self._alive: set[asyncio.subprocess.Process] = set()
 
     async def call(self, context: Context, kind: str, payload: str) -> Any:
         """Runs a task in a child. Cancelling this kills the child."""
@@ -44,25 +51,30 @@ class Children:
         child = self._idle.pop() if self._idle else await self._spawn()
         answered = False
         try:
-            result = await self._converse(child, context, kind, payload)
+            answer = await self._converse(child, context, kind, payload)
             answered = True
-            return result
-        except ChildFailed:
-            answered = True
-            raise
         finally:
             if answered:
                 self._idle.append(child)
             else:
                 kill(child)
+                self._alive.discard(child)
+        if "error" in answer:
+            raise _rebuild(answer["error"])
+        return answer["result"]
 
     async def _spawn(self) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "weft.worker.child_main", self._target or "",
+        level = str(logging.getLogger().getEffectiveLevel())
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "weft.worker.child_main", self._target or "", level,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LINE_LIMIT, start_new_session=True,
         )  # fmt: skip
+        self._alive.add(child)
+        return child
 
-    async def _converse(self, child: asyncio.subprocess.Process, context: Context, kind: str, payload: str) -> Any:
+    async def _converse(
+        self, child: asyncio.subprocess.Process, context: Context, kind: str, payload: str
+    ) -> dict[str, Any]:
         assert child.stdin is not None and child.stdout is not None
         about = {
             "id": context.task_id, "org": context.org, "kind": kind, "attempt": context.attempt, "queue": context.queue,
@@ -72,45 +84,44 @@ class Children:
             child.stdin.write(json.dumps({"kind": kind, "payload": payload, "context": about}) + b"\n")
             await child.stdin.drain()
             while line := await child.stdout.readline():
-                said = json.loads(line)
+                said: dict[str, Any] = json.loads(line)
                 if "log" in said:
                     context.log(said["log"], level=said["level"], **(said["fields"] or {}))
                 elif "progress" in said:
                     context.progress(said["progress"], said["message"])
-                elif "error" in said:
-                    raise _rebuild(said["error"])
                 else:
-                    return said["result"]
+                    return said
         except (ConnectionError, ValueError) as error:
             raise ChildDied(f"the process of the task broke off: {error}") from error
         code = await child.wait()
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         raise ChildDied(f"the process of the task died: {how}")
 
-    def close(self) -> None:
-        for child in self._idle:
+    async def close(self) -> None:
+        """Ends them all."""
+        for child in self._alive:
             kill(child)
+        await asyncio.gather(*(child.wait() for child in self._alive))
         self._idle.clear()
+        self._alive.clear()
 
 
 def kill(child: asyncio.subprocess.Process) -> None:
     """Ends a child and everything it started."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
-def _rebuild(problem: dict[str, Any]) -> BaseException:
+def _rebuild(said: dict[str, Any]) -> BaseException:
     """A child's exception on this side: signals keep their meaning, the rest its text."""
-    signals: dict[str, Callable[[], BaseException]] = {
-        "Discard": lambda: errors.Discard(problem["message"]),
-        "Snooze": lambda: errors.Snooze(problem["delay"]),
-        "RetryLater": lambda: errors.RetryLater(problem["delay"], problem["message"]),
-        "InvalidPayload": lambda: errors.InvalidPayload(problem["message"]),
-    }
-    if problem["type"] in signals:
-        return signals[problem["type"]]()
-    if problem["forbidden"]:
-        return errors.Refused(problem["traceback"])
-    return ChildFailed(f"{problem['type']}: {problem['message']}\n{problem['traceback']}")
+    message, delay = said["message"], said["delay"]
+    match said["signal"]:
+        case "Discard":
+            return errors.Discard(message)
+        case "Snooze":
+            return errors.Snooze(delay)
+        case "RetryLater":
+            return errors.RetryLater(delay, message)
+        case _:
+            problem = {name: said[name] for name in ("type", "message", "traceback")}
+            return ChildFailed(problem, retryable=said["retryable"])

@@ -1,19 +1,25 @@
 """The child process of `isolate="process"`: reads tasks from stdin, runs them, answers on stdout."""
 
 import asyncio
-import contextlib
 import inspect
+import logging
 import os
+import queue
+import signal
 import sys
+import threading
 import traceback
 import types
 from typing import Any, BinaryIO
 
-from weft.base import json
+from weft.base import errors, json
 from weft.sdk import context as contexts
 from weft.sdk.context import Context
 from weft.sdk.loading import load
 from weft.sdk.task import Registry, Task
+from weft.worker import logs
+
+_SIGNALS = (errors.Discard, errors.Snooze, errors.RetryLater)
 
 
 class Upward:
@@ -27,24 +33,37 @@ class Upward:
         self._out.flush()
 
     def log(self, context: Context, *, level: str, message: str, fields: dict[str, Any] | None) -> None:
-        self.say({"log": message, "level": level, "fields": fields})
+        line = logs.line(context, level=level, message=message, fields=fields)
+        self.say({"log": line.message, "level": line.level, "fields": json.loads(line.fields) if line.fields else None})
 
     def progress(self, context: Context, *, percent: int | None, message: str | None) -> None:
-        self.say({"progress": percent, "message": message})
+        self.say({"progress": percent, "message": None if message is None else logs.clean(str(message))})
 
 
-def main(target: str) -> None:
-    """Serves until stdin ends. What a handler prints must not mix with the answers, so stdout becomes stderr."""
-    out = os.fdopen(os.dup(1), "wb")
+def main(target: str, level: str) -> None:
+    """Serves until killed. What a handler prints or reads must not mix with what is said, so it gets other files."""
+    asked, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(asked, lines), daemon=True).start()
+    logging.basicConfig(level=int(level))
+    logging.getLogger().addHandler(logs.TaskLogHandler())
     registry: Registry = load(target).registry
     upward = Upward(out)
-    for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        task = registry.get(asked["kind"])
-        assert task is not None
-        context = Context(upward, types.SimpleNamespace(**asked["context"]))
-        upward.say(_run(task, asked["payload"], context))
+    while True:
+        told = json.loads(lines.get())
+        task = registry.get(told["kind"])
+        assert task is not None  # the parent has the same registry
+        context = Context(upward, types.SimpleNamespace(**told["context"]))
+        upward.say(_run(task, told["payload"], context))
+
+
+def _listen(asked: BinaryIO, lines: "queue.SimpleQueue[bytes]") -> None:
+    for line in asked:
+        lines.put(line)
+    # the worker is gone: what runs here is being run anew elsewhere
+    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def _run(task: Task[Any, Any], payload: str, context: Context) -> dict[str, Any]:
@@ -58,21 +77,23 @@ def _run(task: Task[Any, Any], payload: str, context: Context) -> dict[str, Any]
             answer = asyncio.run(_awaited(answer))
         return {"result": None if answer is None else json.loads(json.text(answer, what="the result"))}
     except Exception as error:  # noqa: BLE001 - user code
-        forbidden = isinstance(error, task.options.fail_on) or (
-            bool(task.options.retry_on) and not isinstance(error, task.options.retry_on)
-        )
-        delay = getattr(error, "delay", None)
-        return {
-            "error": {
-                "type": type(error).__name__,
-                "message": str(error),
-                "traceback": traceback.format_exc()[-8192:],
-                "delay": delay.total_seconds() if delay is not None else None,
-                "forbidden": forbidden,
-            }
-        }
+        return {"error": _problem(error, task)}
     finally:
         contexts.leave(token)
+
+
+def _problem(error: Exception, task: Task[Any, Any]) -> dict[str, Any]:
+    options = task.options
+    refused = isinstance(error, (errors.InvalidPayload, errors.Refused, *options.fail_on))
+    delay = error.delay.total_seconds() if isinstance(error, errors.Snooze | errors.RetryLater) else None
+    return {
+        "signal": next((one.__name__ for one in _SIGNALS if isinstance(error, one)), None),
+        "type": type(error).__name__,
+        "message": logs.clean(str(error)[: logs.MAX_MESSAGE]),
+        "traceback": logs.clean(traceback.format_exc()[-logs.MAX_MESSAGE :]),
+        "delay": delay,
+        "retryable": not refused and (not options.retry_on or isinstance(error, options.retry_on)),
+    }
 
 
 async def _awaited(answer: Any) -> Any:
@@ -80,5 +101,4 @@ async def _awaited(answer: Any) -> Any:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -8,16 +8,20 @@ poll; a worker that sleeps says so in its node row, and then enqueues notify.
 
 import asyncio
 import dataclasses
+import logging
 import time
 from collections.abc import Callable, Sequence
 
-from weft.base import ids
+from weft.base import errors, ids
 from weft.cluster import nodes
 from weft.db.database import Database
 from weft.queue import claim, lanes, limits
 from weft.queue.lanes import Lane, Mark, Take
 from weft.queue.model import Claimed
+from weft.settle import rescue
 from weft.worker.buffer import Buffer
+
+log = logging.getLogger("weft.worker")
 
 BATCH = 1000
 """Most tasks per claim. Rows are updated by ctid, so the plan does not depend on it; 500 was a tenth slower."""
@@ -28,9 +32,10 @@ _WARM_AT_MOST = 200
 _PEEK_EVERY = 0.02
 _POLL_ASLEEP = 1.9
 _POLL_DEAF = 0.5
-_POLL_AWAKE = 0.1
+_POLL_AWAKE = 0.02
 _AWAKE_FOR = 1.0
-_CONTENDED_PAUSE = 0.005
+_HEAVY = 50
+_SPECIAL_PAUSE = 0.005
 
 
 @dataclasses.dataclass
@@ -58,30 +63,70 @@ class Claimer:
     """Runs until cancelled."""
 
     def __init__(
-        self, database: Database, *, serves: Serves, buffer: Buffer, room: Callable[[], int]
+        self, database: Database, *, serves: Serves, buffer: Buffer, room: Callable[[], int], soon: Callable[[], int]
     ) -> None:
         self._database = database
         self._serves = serves
         self._buffer = buffer
         self._room = room
+        self._soon = soon
         self._warm: dict[tuple[str, str], Warm] = {}
         self._special: list[Lane] = []
         self._looked = 0.0
         self._turn = 0
         self._nudged = asyncio.Event()
-        self._last_work = time.monotonic()
-        self._busy_since: float | None = None
+        self._special_found = asyncio.Event()
+        self._last_heavy = 0.0
+        self._heavy_since: float | None = None
         self.hears: Callable[[], bool] = lambda: True
         self.asleep = False
         self.claims = 0
+        self._doubtful: list[str] = []
+        self._stopped = False
 
     def nudge(self, queue: str | None = None) -> None:
         """There may be work (in this queue): a notification, a freed runner, a task that became ready again."""
         if queue is None or not self._serves.queues or queue in self._serves.queues:
             self._nudged.set()
 
+    def stop(self) -> None:
+        """Ends `run` after the round it is in: a claim that is cut off may have been made."""
+        self._stopped = True
+        self._nudged.set()
+
     async def run(self) -> None:
-        while True:
+        special = asyncio.create_task(self._run_special())
+        try:
+            await self._run_plain()
+            self._special_found.set()
+            await special
+        finally:
+            special.cancel()
+            await asyncio.gather(special, return_exceptions=True)
+
+    async def more_like(self, first: Claimed, *, at_most: int) -> list[Claimed]:
+        """Claims more of the same kind for a batch handler that is about to be called."""
+        if first.losses or first.concurrency_key is not None or self._stopped:
+            return []
+        take = Take(Lane(first.lane, first.org, plain=True), at_most)
+        try:
+            return await self._take([take], kinds=[first.kind])
+        except errors.WeftError as error:
+            log.warning("cannot claim more for a batch: %s", error)
+            return []
+
+    async def clear_doubts(self) -> None:
+        """Gives back what was claimed by claims that got no answer: nobody runs it, and our beat would keep it ours."""
+        doubtful = list(self._doubtful)
+        if doubtful:
+            async with self._database.tx() as tx:
+                await rescue.unanswered(tx, tokens=doubtful)
+            self._doubtful = self._doubtful[len(doubtful) :]
+
+    async def _run_plain(self) -> None:
+        while not self._stopped:
+            if self._doubtful:
+                await self.clear_doubts()
             got = await self.once()
             if await self._note(got):
                 # said that we sleep: whoever enqueued before could not know, so look once more
@@ -100,10 +145,10 @@ class Claimer:
         if now - self._looked >= _LOOK_EVERY and (self._warm or self._special):
             await self._look(now)
             looked = True
-        got = await self._claim_plain(now) + await self._claim_special()
+        got = await self._claim_plain(now)
         if got == 0 and self._room() > 0 and not looked:
             await self._look(now)
-            got = await self._claim_plain(now) + await self._claim_special()
+            got = await self._claim_plain(now)
         return got
 
     async def _look(self, now: float) -> None:
@@ -114,6 +159,8 @@ class Claimer:
         self._looked = now
         mine = lanes.served(found, queues=self._serves.queues, capabilities=self._serves.capabilities)
         self._special = [lane for lane in mine if not lane.plain or lane.limited]
+        if self._special:
+            self._special_found.set()
         limited = {(lane.lane, lane.org) for lane in self._special if lane.plain}
         for lane in mine:
             if lane.plain and not lane.limited:
@@ -129,11 +176,7 @@ class Claimer:
         takes = self._takes()
         if not takes:
             return 0
-        async with self._database.once() as tx:
-            tasks = await claim.plain(
-                tx, node_id=self._serves.node_id, token=str(ids.token()), kinds=self._serves.kinds, takes=takes
-            )
-        self.claims += 1
+        tasks = await self._take(takes, kinds=self._serves.kinds)
         counts: dict[tuple[str, str], int] = {}
         last: dict[tuple[str, str], Claimed] = {}
         for task in tasks:
@@ -150,6 +193,16 @@ class Claimer:
         self._buffer.put(tasks)
         return len(tasks)
 
+    async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str]) -> list[Claimed]:
+        token = str(ids.token())
+        self.claims += 1
+        try:
+            async with self._database.once() as tx:
+                return await claim.plain(tx, node_id=self._serves.node_id, token=token, kinds=kinds, takes=takes)
+        except BaseException:
+            self._doubtful.append(token)
+            raise
+
     def _takes(self) -> list[Take]:
         """What to ask each warm lane for: full ones share the room, the others are asked for a little."""
         room = min(self._room(), BATCH)
@@ -164,43 +217,62 @@ class Claimer:
         takes += [Take(warm.lane, little, warm.mark) for warm in self._warm.values() if not warm.full]
         return takes
 
-    async def _claim_special(self) -> int:
-        """Limited work, keyed work and suspects: only as many as runners are idle right now."""
-        want = min(self._buffer.idle, BATCH)
+    async def _run_special(self) -> None:
+        """Limited work beside the plain: it takes several statements, and must not wait for the flood nor slow it down."""
+        while not self._stopped:
+            await self._special_found.wait()
+            if self._stopped:
+                return
+            try:
+                got = await self.claim_special()
+            except errors.WeftError as error:
+                log.warning("cannot claim limited work: %s", error)
+                got = 0
+            if not got:
+                await asyncio.sleep(_SPECIAL_PAUSE)
+
+    async def claim_special(self) -> int:
+        """Limited work, keyed work and suspects: only as many as can start at once."""
+        want = min(self._soon(), BATCH)
         if not self._special or want <= 0:
             return 0
-        async with self._database.tx() as tx:
-            taken = await limits.claim(
-                tx, node_id=self._serves.node_id, token=str(ids.token()), kinds=self._serves.kinds,
-                lanes=self._special, want=want, turn=self._turn,
-            )  # fmt: skip
+        token = str(ids.token())
+        try:
+            async with self._database.tx() as tx:
+                taken = await limits.claim(
+                    tx, node_id=self._serves.node_id, token=token, kinds=self._serves.kinds, lanes=self._special,
+                    want=want, turn=self._turn,
+                )  # fmt: skip
+        except BaseException:
+            self._doubtful.append(token)
+            raise
         self.claims += 1
         self._turn += 1
-        self._buffer.put(taken.tasks)
-        if taken.contended and not taken.tasks:
-            await asyncio.sleep(_CONTENDED_PAUSE)
-            self._nudged.set()
-        elif not taken.tasks:
-            self._special = []
+        self._buffer.put_first(taken.tasks)
+        if not taken.tasks and not taken.contended:
+            # nothing there, or no room: the next look or wake-up tells when to try again
+            self._special_found.clear()
         return len(taken.tasks)
 
     async def _note(self, got: int) -> bool:
-        """Keeps the word in the node row true: asleep after a second without work, awake after a second of it.
+        """Keeps the word in the node row true: awake after a second of heavy work, asleep after a second without.
+
+        A trickle is no reason to be called awake: each of its tasks should be told of.
 
         Answers whether it has just said that it sleeps.
         """
         now = time.monotonic()
-        if got:
-            self._last_work = now
-            self._busy_since = self._busy_since or now
-            if self.asleep and now - self._busy_since > _AWAKE_FOR:
+        if got >= _HEAVY or self._room() <= 0:
+            self._last_heavy = now
+            if self.asleep and self._heavy_since is not None and now - self._heavy_since > _AWAKE_FOR:
                 await self._say(asleep=False)
-        else:
-            if now - self._last_work > 0.25:
-                self._busy_since = None
-            if not self.asleep and now - self._last_work > _AWAKE_FOR:
-                await self._say(asleep=True)
-                return True
+            self._heavy_since = self._heavy_since or now
+            return False
+        if now - self._last_heavy > _AWAKE_FOR / 4:
+            self._heavy_since = None
+        if not self.asleep and now - self._last_heavy > _AWAKE_FOR:
+            await self._say(asleep=True)
+            return True
         return False
 
     async def _say(self, *, asleep: bool) -> None:

@@ -22,9 +22,14 @@ _LEVELS: dict[str, LogLevel] = {
 
 def line(context: Context, *, level: str, message: str, fields: dict[str, Any] | None) -> Line:
     """A log line as it is stored: bounded, without NUL, fields as JSON or as text."""
-    text = message.replace("\0", "�")[:MAX_MESSAGE]
-    return Line(context.task_id, context.lease_token, dt.datetime.now(dt.UTC), _LEVELS.get(level.lower(), "info"), text,
-                _fields(fields))  # fmt: skip
+    text = clean(str(message)[:MAX_MESSAGE])
+    known = _LEVELS.get(str(level).lower(), "info")
+    return Line(context.task_id, context.lease_token, dt.datetime.now(dt.UTC), known, text, _fields(fields))
+
+
+def clean(text: str) -> str:
+    """What PostgreSQL can store of it: no NUL, no halves of a surrogate pair."""
+    return text.replace("\0", "�").encode("utf-8", "replace").decode()
 
 
 class TaskLogHandler(logging.Handler):

@@ -1,7 +1,8 @@
 """The reporter: collects outcomes, log lines and progress, and settles them in batches.
 
-One flush is in flight at a time, a second one beside it only for a full batch; what comes in meanwhile is the next. A batch that errors is halved down to one,
-so a poisonous result fails alone. While the database is away outcomes wait here, as long as their leases could hold.
+One flush is in flight at a time, a second one beside it only for a full batch; what comes in meanwhile is the next. A
+batch that errors is halved down to one, so a poisonous result fails alone. While the database is away outcomes wait
+here: nobody else can end them while our node beats, and if it did not, their tokens are refused.
 """
 
 import asyncio
@@ -23,8 +24,8 @@ BATCH = 1000
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
-_PATIENCE = 60.0
-"""Far longer than a lease: what is not settled by then has been rescued."""
+_PATIENCE = 30.0
+"""How long a worker that stops tries to settle: longer than a lease, so that the rest is rescued."""
 
 
 class Reporter:
@@ -40,6 +41,7 @@ class Reporter:
         self._full = asyncio.Event()
         self._finishing = False
         self._writing_lines = False
+        self._second: asyncio.Task[None] | None = None
         self.settled = 0
 
     def __len__(self) -> int:
@@ -71,6 +73,8 @@ class Reporter:
         finally:
             beside.cancel()
             await asyncio.gather(beside, return_exceptions=True)
+            if self._second is not None:
+                await self._second
 
     def finish(self) -> None:
         self._finishing = True
@@ -83,7 +87,8 @@ class Reporter:
             self._full.clear()
             while len(self._outcomes) >= BATCH and not self._lines and not self._writing_lines:
                 # a flush that was started is finished, whoever is cancelled
-                await asyncio.shield(self._flush())
+                self._second = asyncio.create_task(self._flush())
+                await asyncio.shield(self._second)
 
     async def _wait(self) -> None:
         self._wanted.clear()
@@ -98,7 +103,7 @@ class Reporter:
         lines, self._lines = self._lines, []
         self._writing_lines = self._writing_lines or bool(lines)
         pause = _FIRST_PAUSE
-        deadline = time.monotonic() + _PATIENCE
+        began = time.monotonic()
         try:
             while True:
                 try:
@@ -107,7 +112,7 @@ class Reporter:
                 except (errors.Unavailable, errors.OutcomeUnknown) as error:
                     # settling again is harmless: the token fences it, and a repeated finish gets the same answer
                     log.warning("cannot settle %d outcomes yet: %s", len(outcomes), error)
-                    if time.monotonic() > deadline:
+                    if self._finishing and time.monotonic() - began > _PATIENCE:
                         log.error("gave up settling %d outcomes; their tasks will be rescued", len(outcomes))
                         return
                     await asyncio.sleep(pause)
@@ -138,14 +143,30 @@ class Reporter:
 
     async def _halve(self, outcomes: Sequence[Outcome], lines: Sequence[Line], error: errors.WeftError) -> None:
         if lines:
-            log.error("dropped %d log lines that cannot be stored: %s", len(lines), error)
+            await self._write(lines)
             await self._settle(outcomes, [])
         elif len(outcomes) == 1:
-            poison = outcomes[0]
-            log.error("the result of task %s cannot be stored: %s", poison.task.id, error)
-            problem = {"type": type(error).__name__, "message": f"the result cannot be stored: {error}"}
-            await self._settle([Outcome(poison.task, "failed", error=json.text(problem), retryable=False)], [])
+            await self._replace(outcomes[0], error)
         else:
             middle = len(outcomes) // 2
             await self._settle(outcomes[:middle], [])
             await self._settle(outcomes[middle:], [])
+
+    async def _replace(self, poison: Outcome, error: errors.WeftError) -> None:
+        """Fails a task because of what it answered."""
+        log.error("the result of task %s cannot be stored: %s", poison.task.id, error)
+        if poison.result is None:
+            log.error("nor can task %s be ended otherwise; it stays with this worker until that ends", poison.task.id)
+            return
+        problem = {"type": type(error).__name__, "message": f"the result cannot be stored: {error}"}
+        await self._settle([Outcome(poison.task, "failed", error=json.text(problem), retryable=False)], [])
+
+    async def _write(self, lines: Sequence[Line]) -> None:
+        """Log lines by themselves, when they could not be written along with outcomes."""
+        try:
+            async with self._database.once() as tx:
+                await lease.write_logs(tx, lines)
+        except (errors.InvalidInput, errors.DatabaseError) as error:
+            if isinstance(error, errors.Unavailable):
+                raise
+            log.error("dropped %d log lines that cannot be stored: %s", len(lines), error)

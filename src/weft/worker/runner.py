@@ -1,29 +1,34 @@
 """Running attempts: a fixed number of long-lived coroutines take tasks from the buffer and call their handlers.
 
-No asyncio task is made per job. To end a handler its runner's own task is cancelled, and the runner goes on.
+No asyncio task is made per job. To end a handler its runner's own task is cancelled, and the runner goes on. A thread
+cannot be cancelled: it is told, and left alone if it does not end within the grace time.
 """
 
 import asyncio
 import contextvars
 import time
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from weft.base import errors, json
+from weft.base import json
 from weft.queue.model import Claimed
 from weft.sdk import context as contexts
-from weft.sdk.context import Context, Sink, Stopped
+from weft.sdk.context import Context, Sink
 from weft.sdk.task import Task
-from weft.settle.outcome import How, Outcome
+from weft.settle.outcome import Outcome
+from weft.worker import ending
 from weft.worker.buffer import Buffer
-from weft.worker.child import ChildDied, Children
+from weft.worker.child import Children
 
 _YIELD_EVERY = 100
 """Handlers that never suspend would keep the loop from the heartbeat."""
 
-_ENDS: dict[str, How] = {"cancelled": "cancelled", "timed out": "timed_out", "shutting down": "released"}
+_GRACE = 5.0
+"""How long after it was told to end an attempt is ended by force, and again, if it took no notice."""
+
+_ALONE_PATIENCE = 10.0
+"""How long a suspect waits for others to finish. Those still running then have lost fewer workers than it has."""
 
 
 class Attempt(Context):
@@ -37,19 +42,13 @@ class Attempt(Context):
         self.runner = runner
         self.started = time.monotonic()
 
-    def end(self, why: str) -> None:
-        """Ends the handler: async ones are cancelled, threads are told, children are killed."""
-        if self.cancelled is None:
-            self.stop(why)
-            self.runner.cancel()
-
 
 class Runners:
     """The runners of a worker and what they are doing."""
 
     def __init__(
         self, buffer: Buffer, *, handlers: dict[str, Task[Any, Any]], sink: Sink, report: Callable[[Outcome], None],
-        children: Children, threads: int,
+        children: Children, threads: int, more_like: Callable[..., Awaitable[list[Claimed]]],
     ) -> None:  # fmt: skip
         self.running: dict[str, Attempt] = {}
         self.handled: dict[str, list[int]] = {kind: [0, 0] for kind in handlers}
@@ -59,8 +58,12 @@ class Runners:
         self._sink = sink
         self._report = report
         self._children = children
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="weft")
+        self._more_like = more_like
+        self._most_threads = threads
+        self._threads = self._new_threads()
         self._alone = asyncio.Lock()
+        self._batches: dict[str, Sequence[Attempt]] = {}
+        self._closing = False
 
     async def run(self) -> None:
         """One runner. Ending an attempt cancels this coroutine's task for a moment; it goes on with the next."""
@@ -70,25 +73,70 @@ class Runners:
         while True:
             task = self._buffer.pop()
             if task is None:
+                if self._closing:
+                    return
                 contexts.enter(None)
                 task = await self._buffer.get()
-            if task.rest.losses > 1:
-                await self._run_alone(task, mine)
+            if task.rest.losses > 1 or self._alone.locked():
+                await self._take_turn(task, mine)
             else:
-                if self._alone.locked():
-                    async with self._alone:
-                        pass
                 await self._execute(task, mine)
             in_a_row += 1
             if in_a_row % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
 
-    async def _run_alone(self, task: Claimed, mine: "asyncio.Task[None]") -> None:
+    def end(self, id: str, why: str) -> None:
+        """Ends an attempt: async handlers are cancelled, threads are told, children are killed.
+
+        A call for many tasks goes on while there is one among them that should.
+        """
+        attempt = self.running.get(id)
+        if attempt is None or attempt.cancelled is not None:
+            return
+        attempt.stop(why)
+        if any(mate.cancelled is None for mate in self._batches.get(id, ())):
+            return
+        if self._handlers[attempt.task.kind].options.isolate == "thread":
+            asyncio.get_running_loop().call_later(_GRACE, self.force, attempt)
+        else:
+            self.force(attempt)
+
+    def force(self, attempt: Attempt) -> None:
+        """Cancels the runner of an attempt that has not ended yet, again and again."""
+        if self.running.get(attempt.task.id) is attempt:
+            attempt.runner.cancel()
+            asyncio.get_running_loop().call_later(_GRACE, self.force, attempt)
+
+    def close(self) -> None:
+        """The runners' tasks are about to be cancelled for good."""
+        self._closing = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _take_turn(self, task: Claimed, mine: "asyncio.Task[None]") -> None:
         """A task that took two workers down runs with nothing beside it that it could take down too."""
-        async with self._alone:
-            while self.running:
-                await asyncio.sleep(0.01)
+        try:
+            await self._alone.acquire()
+        except asyncio.CancelledError:
+            self._report(Outcome(task, "released"))
+            raise
+        if task.rest.losses <= 1:
+            self._alone.release()
             await self._execute(task, mine)
+            return
+        try:
+            await self._others_ended(task)
+            await self._execute(task, mine)
+        finally:
+            self._alone.release()
+
+    async def _others_ended(self, task: Claimed) -> None:
+        patience = time.monotonic() + _ALONE_PATIENCE
+        try:
+            while self.running and time.monotonic() < patience:
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            self._report(Outcome(task, "released"))
+            raise
 
     async def _execute(self, task: Claimed, mine: "asyncio.Task[None]") -> None:
         handler = self._handlers[task.kind]
@@ -106,11 +154,15 @@ class Runners:
                     result = await self._call(attempt, handler, handler.arguments(task.payload))
                 text = None if result is None else json.text(result, what="the result")
             except BaseException as error:  # noqa: BLE001 - user code: whatever it raises is an outcome
-                outcome = self._outcome(attempt, handler, error)
+                outcome = self._ended(attempt, handler, error)
                 self.handled[task.kind][1] += 1
             else:
-                outcome = Outcome(task, "completed", text, None, True, None, attempt.started - task.claimed)
-                self.handled[task.kind][0] += 1
+                if attempt._stopped is None:
+                    outcome = Outcome(task, "completed", text, None, True, None, attempt.started - task.claimed)
+                    self.handled[task.kind][0] += 1
+                else:
+                    outcome = self._ended(attempt, handler, None)
+                    self.handled[task.kind][1] += 1
             self._report(outcome)
         finally:
             del self.running[task.id]
@@ -118,46 +170,58 @@ class Runners:
 
     async def _batch(self, attempt: Attempt, handler: Task[Any, Any]) -> None:
         """One call for many: the handler gets a list of payloads and may answer a list of results or exceptions."""
-        more = self._buffer.pop_like(attempt.task, at_most=(handler.options.batch or 1) - 1)
         attempts = [attempt]
-        for task in more:
-            attempts.append(Attempt(self._sink, task, attempt.runner))
-            self.running[task.id] = attempts[-1]
+        room = (handler.options.batch or 1) - 1
+        self._join(attempts, self._buffer.pop_like(attempt.task, at_most=room))
         try:
+            if len(attempts) <= room:
+                # what is buffered was measured for one task per call
+                self._join(attempts, await self._more_like(attempt.task, at_most=room + 1 - len(attempts)))
             payloads = [handler.arguments(one.task.payload) for one in attempts]
             answers = await self._call(attempt, handler, {handler.batch_name: payloads})
-            results = _spread(answers, count=len(attempts))
+            results = ending.spread(answers, count=len(attempts))
         except BaseException as error:  # noqa: BLE001 - user code
             results = [error] * len(attempts)
-        finally:
-            for one in attempts[1:]:
-                self.running.pop(one.task.id, None)
         for one, result in zip(attempts, results, strict=True):
-            outcome = self._batch_outcome(one, handler, result)
+            outcome = self._ended(one, handler, result)
             self.handled[handler.kind][0 if outcome.how == "completed" else 1] += 1
             self._report(outcome)
+            del self._batches[one.task.id]
+            if one is not attempt:
+                del self.running[one.task.id]
+                self.finished += 1
 
-    def _batch_outcome(self, attempt: Attempt, handler: Task[Any, Any], result: Any) -> Outcome:
-        if not isinstance(result, BaseException):
-            try:
-                text = None if result is None else json.text(result, what="the result")
-                return Outcome(attempt.task, "completed", text, None, True, None, attempt.started - attempt.task.claimed)
-            except errors.InvalidPayload as error:
-                result = error
-        return self._outcome(attempt, handler, result)
+    def _join(self, attempts: list[Attempt], tasks: Sequence[Claimed]) -> None:
+        attempts += [Attempt(self._sink, task, attempts[0].runner) for task in tasks]
+        for one in attempts:
+            self.running[one.task.id] = one
+            self._batches[one.task.id] = attempts
+
+    def _ended(self, attempt: Attempt, handler: Task[Any, Any], result: Any) -> Outcome:
+        """The outcome of a handler that has ended, and a runner that is free of whatever cancelled it."""
+        started = attempt.started - attempt.task.claimed
+        if self._closing and isinstance(result, asyncio.CancelledError):
+            attempt.stop("shutting down")
+        if attempt.cancelled is None:
+            return ending.returned(attempt.task, handler, result, started=started)
+        while attempt.runner.cancelling():
+            attempt.runner.uncancel()
+        return ending.stopped(attempt.task, handler, attempt.cancelled, started=started)
 
     async def _call(self, attempt: Attempt, handler: Task[Any, Any], arguments: dict[str, Any]) -> Any:
         declared = handler.options.timeout
         timeout = attempt.task.rest.timeout or (None if declared is None else declared.total_seconds())
         if timeout is None:
             return await self._invoke(attempt, handler, arguments)
-        # counted from before the claim was sent, so that our deadline is never later than the database's
-        left = timeout - (time.monotonic() - attempt.started)
-        timer = asyncio.get_running_loop().call_later(max(left, 0), attempt.end, "timed out")
+        timer = asyncio.get_running_loop().call_later(timeout, self._time_out, attempt)
         try:
             return await self._invoke(attempt, handler, arguments)
         finally:
             timer.cancel()
+
+    def _time_out(self, attempt: Attempt) -> None:
+        for one in self._batches.get(attempt.task.id, (attempt,)):
+            self.end(one.task.id, "timed out")
 
     async def _invoke(self, attempt: Attempt, handler: Task[Any, Any], arguments: dict[str, Any]) -> Any:
         if handler.options.isolate == "process":
@@ -167,64 +231,26 @@ class Runners:
         if handler.options.isolate == "loop":
             return await handler.function(**arguments)
         carried = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, lambda: carried.run(handler.function, **arguments))
+        working = self._threads.submit(carried.run, _call_in_thread, handler.function, arguments)
+        try:
+            return await asyncio.wrap_future(working)
+        except asyncio.CancelledError:
+            if not working.done():
+                self._abandon()
+            raise
 
-    def _outcome(self, attempt: Attempt, handler: Task[Any, Any], error: BaseException) -> Outcome:
-        """What an exception out of a handler means."""
-        task, started = attempt.task, attempt.started - attempt.task.claimed
-        options = handler.options
-        if isinstance(error, asyncio.CancelledError | Stopped) and attempt.cancelled is not None:
-            if attempt.runner.cancelling():
-                attempt.runner.uncancel()
-            why = attempt.cancelled
-            problem = json.text({"type": "Stopped", "message": why})
-            return Outcome(
-                task, _ENDS.get(why, "lost"), error=None if why == "shutting down" else problem, started=started,
-                policy=options.retry, declared_attempts=options.max_attempts,
-            )  # fmt: skip
-        if isinstance(error, asyncio.CancelledError) and attempt.runner.cancelling():
-            raise error
-        match error:
-            case errors.Discard():
-                return Outcome(task, "discarded", error=_problem(error), started=started)
-            case errors.Snooze():
-                return Outcome(task, "snoozed", delay=error.delay.total_seconds(), started=started)
-            case errors.RetryLater():
-                delay: float | None = error.delay.total_seconds()
-            case _:
-                delay = None
-        return Outcome(
-            task, "failed", error=_problem(error), retryable=_retryable(error, handler), delay=delay, started=started,
-            policy=options.retry, declared_attempts=options.max_attempts,
-        )  # fmt: skip
+    def _abandon(self) -> None:
+        """A thread that does not end keeps its place for ever: the others get new ones."""
+        self._threads.shutdown(wait=False)
+        self._threads = self._new_threads()
 
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def _new_threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._most_threads, thread_name_prefix="weft")
 
 
-def _retryable(error: BaseException, handler: Task[Any, Any]) -> bool:
-    options = handler.options
-    if isinstance(error, errors.InvalidPayload | errors.Refused) or isinstance(error, options.fail_on):
-        return False
-    return not options.retry_on or isinstance(error, options.retry_on) or isinstance(error, ChildDied)
-
-
-def _problem(error: BaseException) -> str:
-    """An exception as JSON: type, message, traceback, each bounded and storable."""
-    inner = error.__traceback__
-    while inner is not None and inner.tb_frame.f_code.co_filename == __file__:
-        inner = inner.tb_next  # people look for their own code
-    trace = "".join(traceback.format_exception(type(error), error, inner))[-8192:]
-    problem = {"type": type(error).__name__, "message": str(error)[:4096], "traceback": trace}
-    clean = {name: text.replace("\0", "�").encode("utf-8", "replace").decode() for name, text in problem.items()}
-    return json.text(clean, what="error")
-
-
-def _spread(answers: Any, *, count: int) -> Sequence[Any]:
-    """A batch handler's answer as one result per task: nothing, or a list of the right length."""
-    if answers is None:
-        return [None] * count
-    if isinstance(answers, list | tuple) and len(answers) == count:
-        return answers
-    raise errors.InvalidPayload(f"a batch handler must answer None or a list of {count} results")
+def _call_in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    try:
+        return function(**arguments)
+    except (StopIteration, GeneratorExit) as error:
+        # they cannot pass through a future: whoever awaits that would wait for ever
+        raise RuntimeError(f"the handler raised {type(error).__name__}") from error

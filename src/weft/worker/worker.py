@@ -5,7 +5,6 @@ rest back (their attempt does not count), settle everything, leave the cluster. 
 """
 
 import asyncio
-import contextlib
 import datetime as dt
 import logging
 import time
@@ -33,9 +32,14 @@ log = logging.getLogger("weft.worker")
 
 _AHEAD = 0.2
 """Seconds of observed work the buffer may hold: what a crash loses is leases, and no more of them than that."""
+_MOMENT = 0.02
 _BUFFER_AT_MOST = 3000
 _ATTEND_EVERY = 1.0
 _CANCEL_GRACE = dt.timedelta(seconds=5)
+_LAST_WORDS = 2.0
+"""Seconds for what was told to end to do so, before we go on without it."""
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 1.0
 
 
 class Worker:
@@ -59,22 +63,23 @@ class Worker:
         self._buffer = Buffer()
         self._children = Children(target)
         self._reporter = Reporter(database, on_lost=self._lost, wake=self._nudge)
-        self._runners = Runners(
-            self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._reporter.add,
-            children=self._children, threads=concurrency,
-        )  # fmt: skip
         self._claimer = Claimer(
             database,
             serves=Serves(
                 node_id=pulse.node.id, kinds=[task.kind for task in handlers], queues=frozenset(queues),
                 capabilities=frozenset(capabilities),
             ),
-            buffer=self._buffer, room=self._room,
+            buffer=self._buffer, room=self._room, soon=self._soon,
+        )  # fmt: skip
+        self._runners = Runners(
+            self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._reporter.add,
+            children=self._children, threads=concurrency, more_like=self._claimer.more_like,
         )  # fmt: skip
         self._buffer.on_low = self._claimer.nudge
         self._claimer.hears = lambda: hub.healthy
         pulse.vitals = lambda: Vitals(handled=self._runners.handled)
         self._ahead = 0
+        self._rate = 0.0
         self._verifying: asyncio.Task[None] | None = None
         self._measured = (time.monotonic(), 0)
 
@@ -91,11 +96,15 @@ class Worker:
     def statements(self) -> int:
         return self._claimer.claims
 
+    def drain(self) -> None:
+        """Claims no more, lets running handlers finish within the grace time, then gives the rest back."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """Drains. A second call gives back at once what still runs."""
         if self._stopping.is_set():
             self._now.set()
-        self._stopping.set()
+        self.drain()
 
     async def run(self) -> None:
         """Works until `stop`. Whatever happens, what was claimed is given back or left to its lease."""
@@ -111,45 +120,65 @@ class Worker:
             stopping = asyncio.create_task(self._stopping.wait())
             await asyncio.wait({stopping, claiming, reporting}, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
-            await _ended(claiming)
+            await self._stop_claiming(claiming)
             await self._drain()
+            if not claiming.cancelled():
+                await claiming
         finally:
             unlisten()
             self._pulse.on_beat.remove(self._beaten)
-            for task in (*runners, attending):
+            self._runners.close()
+            for task in (*runners, attending, claiming):
                 task.cancel()
-            await asyncio.gather(*runners, attending, return_exceptions=True)
+            # a handler that takes no notice of being cancelled must not keep us
+            await asyncio.wait({*runners, attending, claiming}, timeout=_LAST_WORDS)
+            await self._children.close()
+            logging.getLogger().removeHandler(handler)
             self._reporter.finish()
             await reporting
-            self._runners.close()
-            self._children.close()
-            logging.getLogger().removeHandler(handler)
 
     async def _claim(self) -> None:
-        """Claims for ever; a database that is away is waited for."""
-        pause = 0.1
+        """Claims until stopped; a database that is away is waited for."""
+        pause, failed = _FIRST_PAUSE, 0.0
         while True:
             try:
-                await self._claimer.run()
-            except errors.DatabaseError as error:
+                return await self._claimer.run()
+            except errors.WeftError as error:
                 log.warning("cannot claim: %s", error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 1.0)
+                now = time.monotonic()
+                pause = min(pause * 2, _LONGEST_PAUSE) if now - failed < 2 * _LONGEST_PAUSE else _FIRST_PAUSE
+                failed = now
+            await asyncio.sleep(pause)
+
+    async def _stop_claiming(self, claiming: "asyncio.Task[None]") -> None:
+        """The round that is under way is waited for; if there is no answer, what it may have claimed is given back."""
+        self._claimer.stop()
+        await asyncio.wait({claiming}, timeout=_LAST_WORDS)
+        claiming.cancel()
+        await asyncio.wait({claiming}, timeout=_LAST_WORDS)
+        try:
+            async with asyncio.timeout(_LAST_WORDS):
+                await self._claimer.clear_doubts()
+        except (errors.WeftError, TimeoutError) as error:
+            log.warning("what the last claims took, if anything, will be rescued: %s", error)
 
     async def _drain(self) -> None:
         for task in self._buffer.drain():
             self._reporter.add(Outcome(task, "released"))
-        deadline = time.monotonic() + self._grace
-        while self._runners.running and time.monotonic() < deadline and not self._now.is_set():
-            await asyncio.sleep(0.02)
+        await self._all_ended(self._grace, unless=self._now)
+        self._stop_attempts(list(self._runners.running), why="shutting down")
+        await self._all_ended(_LAST_WORDS)
         for attempt in list(self._runners.running.values()):
-            attempt.end("shutting down")
-        deadline = time.monotonic() + 2
-        while self._runners.running and time.monotonic() < deadline:
-            await asyncio.sleep(0.01)
-        # threads that do not listen: their results will be refused, so give the tasks back
+            self._runners.force(attempt)
+        await self._all_ended(_LAST_WORDS)
+        # handlers that do not listen: whatever they answer will be refused, so give their tasks back
         for attempt in list(self._runners.running.values()):
             self._reporter.add(Outcome(attempt.task, "released"))
+
+    async def _all_ended(self, patience: float, *, unless: asyncio.Event | None = None) -> None:
+        deadline = time.monotonic() + patience
+        while self._runners.running and time.monotonic() < deadline and not (unless and unless.is_set()):
+            await asyncio.sleep(0.01)
 
     def _room(self) -> int:
         """How many tasks to claim now: none while more than half of what may be ahead is still there."""
@@ -159,12 +188,16 @@ class Worker:
             return self._buffer.idle + self._ahead
         return self._ahead - waiting if waiting <= self._ahead // 2 else 0
 
+    def _soon(self) -> int:
+        """How many tasks can start within a moment: by runners that wait, or that will have finished by then."""
+        return self._buffer.idle + min(round(self._rate * _MOMENT), self._concurrency)
+
     def _measure(self) -> None:
         at, finished = self._measured
         now = time.monotonic()
         if now - at >= 0.05:
-            rate = (self._runners.finished - finished) / (now - at)
-            self._ahead = min(round((self._ahead + rate * _AHEAD) / 2), _BUFFER_AT_MOST)
+            self._rate = (self._rate + (self._runners.finished - finished) / (now - at)) / 2
+            self._ahead = min(round(self._rate * _AHEAD), _BUFFER_AT_MOST)
             self._buffer.low = self._ahead // 2
             self._measured = (now, self._runners.finished)
 
@@ -177,15 +210,19 @@ class Worker:
     async def _attend(self) -> None:
         """While tasks run: writes their progress, ends those that were cancelled, and all if our own beat fails."""
         while True:
+            slept = time.monotonic()
             await asyncio.sleep(_ATTEND_EVERY)
             if self._max_tasks is not None and self._runners.finished >= self._max_tasks:
                 self._stopping.set()
             self._forget()
             if not self._runners.running:
                 continue
-            if time.monotonic() - self._pulse.last_beat > self._pulse.node.lease.total_seconds():
+            longest = self._pulse.node.lease.total_seconds()
+            if time.monotonic() - self._pulse.last_beat > longest:
                 log.error("no beat got through for %s: our leases are over, ending our tasks", self._pulse.node.lease)
-                self._stop_attempts(list(self._runners.running), why="lease lost")
+                # not the tasks' fault, unless one of them kept the loop from beating
+                blocked = time.monotonic() - slept > longest / 2
+                self._stop_attempts(list(self._runners.running), why="lease lost" if blocked else "database away")
                 continue
             try:
                 await self._exchange()
@@ -204,8 +241,9 @@ class Worker:
     def _forget(self) -> None:
         """What was noted of attempts that have ended."""
         for notes in (self._progress, self._lines):
-            for id in [id for id in notes if id not in self._runners.running]:
-                del notes[id]
+            for id in list(notes):  # handlers' threads add to them meanwhile
+                if id not in self._runners.running:
+                    notes.pop(id, None)
 
     def _take_progress(self) -> list[Progress]:
         """Progress said since the last time, and the start of whatever has been running for longer than that."""
@@ -233,16 +271,19 @@ class Worker:
         attempts = [(one.id, one.token) for one in held_here]
         if not attempts:
             return
-        async with self._database.once() as tx:
-            held = await lease.still_held(tx, attempts)
-        self._buffer.put(task for task in waiting if task.id in held)
+        try:
+            async with self._database.once() as tx:
+                held = await lease.still_held(tx, attempts)
+        except errors.WeftError as error:
+            log.warning("cannot ask what is still ours, so their tokens will tell: %s", error)
+            self._buffer.put(waiting)
+            return
+        self._buffer.put([task for task in waiting if task.id in held])
         self._stop_attempts([id for id in running if id not in held], why="lease lost")
 
     def _stop_attempts(self, ids: Sequence[str], *, why: str) -> None:
         for id in ids:
-            attempt = self._runners.running.get(id)
-            if attempt is not None:
-                attempt.end(why)
+            self._runners.end(id, why)
 
     def log(self, context: Context, *, level: str, message: str, fields: dict[str, Any] | None) -> None:
         """`Sink`: a line of an attempt."""
@@ -256,14 +297,9 @@ class Worker:
 
     def progress(self, context: Context, *, percent: int | None, message: str | None) -> None:
         """`Sink`: how far an attempt is; written with the next beat."""
+        message = None if message is None else logs.clean(str(message)[: logs.MAX_MESSAGE])
         before = self._progress.get(context.task_id)
         if before is not None:
             percent = percent if percent is not None else before.percent
             message = message if message is not None else before.message
         self._progress[context.task_id] = Progress(context.task_id, context.lease_token, percent, message, None)
-
-
-async def _ended(task: "asyncio.Task[Any]") -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task

@@ -33,16 +33,8 @@ select
         from weft.tasks as r
         where r.org_id = t.org_id and r.state = 'running' and r.limited
     ) as org_running,
-    (
-        select min(q.max_running)
-        from weft.queues as q
-        where q.name = t.queue and q.org_id in (t.org_id, '00000000-0000-0000-0000-000000000000')
-    ) as queue_max,
-    (
-        select count(*)
-        from weft.tasks as r
-        where r.queue = t.queue and r.state = 'running' and r.limited
-    ) as queue_running,
+    fullest.max_running as queue_max,
+    coalesce(fullest.running, 0) as queue_running,
     (
         select min(coalesce(q.tokens, q.rate_burst) + extract(epoch from weft.now() - coalesce(q.refilled_at, weft.now()))
             / extract(epoch from q.rate_period) * q.rate_limit)::double precision
@@ -57,10 +49,16 @@ select
         where k.org_id = t.org_id and k.concurrency_key = t.concurrency_key and k.state = 'running'
     ) as key_running,
     (
-        select k.id::text
-        from weft.tasks as k
-        where k.org_id = t.org_id and k.concurrency_key = t.concurrency_key
-        order by k.id
+        select f.id::text
+        from (values ('scheduled'), ('blocked'), ('ready'), ('running')) as s (state)
+        cross join lateral (
+            select k.id
+            from weft.tasks as k
+            where k.org_id = t.org_id and k.concurrency_key = t.concurrency_key and k.state = s.state
+            order by k.id
+            limit 1
+        ) as f
+        order by f.id
         limit 1
     ) as key_first,
     (
@@ -80,4 +78,23 @@ select
 from weft.tasks as t
 left join weft.orgs as o
     on o.id = t.org_id
+left join lateral (
+    -- of the limits of its queue, its org's own and everybody's, the one with the least room
+    select q.max_running, r.running
+    from weft.queues as q
+    cross join lateral (
+        select count(*) as running
+        from weft.tasks as r
+        where r.queue = q.name
+            and r.state = 'running'
+            and r.limited
+            and (r.org_id = q.org_id or q.org_id = '00000000-0000-0000-0000-000000000000')
+    ) as r
+    where q.name = t.queue
+        and q.org_id in (t.org_id, '00000000-0000-0000-0000-000000000000')
+        and q.max_running is not null
+    order by q.max_running - r.running
+    limit 1
+) as fullest
+    on true
 where t.id = %(id)s and t.org_id = %(org_id)s;

@@ -23,7 +23,12 @@ kept as (
     select
         g.id, g.org_id, g.kind, g.queue, g.lane, g.payload, g.new_state, g.new_reason, g.urgency, g.attempt,
         g.uncounted, g.losses + (g.new_reason is not distinct from 'lost')::integer, g.max_attempts, g.created_at,
-        g.run_at, g.claimed_at, coalesce(g.started_at, g.claimed_at + g.new_started * interval '1 second'), weft.now(),
+        g.run_at, g.claimed_at,
+        -- counted from before the claim was sent, which a slow network may put after the end
+        coalesce(
+            g.started_at,
+            case when g.new_started is not null then least(g.claimed_at + g.new_started * interval '1 second', weft.now()) end),
+        weft.now(),
         g.node_id, g.lease_token, g.concurrency, g.concurrency_key, g.dedupe_key, g.tags, g.retry, g.timeout,
         g.heartbeat_timeout, g.job_id, g.run_id, g.step_id, g.parent_id, g.scheduled_for, g.correlation_id,
         g.trace_parent, g.progress, g.progress_message, g.attempts, case when g.new_state <> 'completed' then coalesce(g.new_error::jsonb, g.error) end,
@@ -104,10 +109,15 @@ for update;
 -- Lets the next of each key into the claim index, as many as there is room for. Where the order is strict the next
 -- is the one enqueued first, whatever its priority and however late its retry; elsewhere the claim order says.
 -- name: unblock
-update weft.tasks as t
-set state = 'ready'
-from (
-    select n.id
+with key as materialized (
+    select
+        k.org_id, k.key, eldest.id as eldest,
+        least(eldest.concurrency, keenest.concurrency) = 0 as strict,
+        greatest(eldest.concurrency, keenest.concurrency, 1) - (
+            select count(*)
+            from weft.tasks as c
+            where c.org_id = k.org_id and c.concurrency_key = k.key and c.state in ('ready', 'running')
+        ) as room
     from unnest(%(orgs)s::uuid[], %(keys)s::text[]) as k (org_id, key)
     cross join lateral (
         select c.id, c.concurrency
@@ -123,38 +133,40 @@ from (
         order by c.urgency, c.run_at, c.id
         limit 1
     ) as keenest
-    cross join lateral (
-        select
-            least(eldest.concurrency, keenest.concurrency) = 0 as strict,
-            greatest(eldest.concurrency, keenest.concurrency, 1) - (
-                select count(*)
-                from weft.tasks as c
-                where c.org_id = k.org_id and c.concurrency_key = k.key and c.state in ('ready', 'running')
-            ) as room
-    ) as now
-    cross join lateral (
-        (
-            select c.id
-            from weft.tasks as c
-            where c.id = eldest.id and now.strict and c.state = 'blocked' and c.cancel_requested_at is null
-            for update skip locked
+),
+in_order as (
+    select c.id
+    from key as k
+    join weft.tasks as c
+        on c.id = k.eldest
+    where k.strict
+        and k.room > 0
+        and c.state = 'blocked'
+        and c.cancel_requested_at is null
+        -- nor may it pass one that waits for its time
+        and not exists (
+            select
+            from weft.tasks as s
+            where s.org_id = k.org_id and s.concurrency_key = k.key and s.state = 'scheduled' and s.id < k.eldest
         )
-        union all
-        (
-            select c.id
-            from weft.tasks as c
-            where not now.strict
-                and c.state = 'blocked'
-                and c.org_id = k.org_id
-                and c.concurrency_key = k.key
-                and c.cancel_requested_at is null
-            order by c.urgency, c.run_at, c.id
-            limit greatest(now.room, 0)
-            for update skip locked
-        )
+    for update of c skip locked
+),
+by_claim_order as (
+    select n.id
+    from key as k
+    cross join lateral (
+        select c.id
+        from weft.tasks as c
+        where c.state = 'blocked' and c.org_id = k.org_id and c.concurrency_key = k.key and c.cancel_requested_at is null
+        order by c.urgency, c.run_at, c.id
+        limit greatest(k.room, 0)
+        for update skip locked
     ) as n
-) as next
-where t.id = next.id
+    where not k.strict
+)
+update weft.tasks as t
+set state = 'ready'
+where t.id = any(array(select o.id from in_order as o union all select c.id from by_claim_order as c))
 returning t.queue;
 
 -- Queued tasks somebody asked to end (weft.cancel only marks them); settle ends them.

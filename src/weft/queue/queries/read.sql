@@ -51,6 +51,16 @@ with gone as (
             from weft.tasks as t
             where t.org_id = h.org_id and t.kind = h.kind and t.dedupe_key = h.dedupe_key
         )
+        and not exists (
+            select
+            from weft.task_history as n
+            where n.org_id = h.org_id
+                and n.id = any(%(ids)s::uuid[])
+                and n.id > h.id
+                and n.kind = h.kind
+                and n.dedupe_key = h.dedupe_key
+                and n.state in ('failed', 'timed_out', 'cancelled')
+        )
     returning h.*
 ),
 back as (
@@ -81,10 +91,20 @@ from back as b;
 
 -- Off the dead letter list, for good; the history stays.
 -- name: discard_dead
-update weft.task_history as h
-set reason = 'discarded', state = 'cancelled'
-where h.org_id = %(org_id)s and h.id = any(%(ids)s::uuid[]) and h.reason in ('dead', 'lost')
-returning h.id;
+with discarded as (
+    update weft.task_history as h
+    set reason = 'discarded', state = 'cancelled'
+    where h.org_id = %(org_id)s and h.id = any(%(ids)s::uuid[]) and h.reason in ('dead', 'lost')
+    returning h.id
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(d.id) end
+    from discarded as d
+    having count(*) > 0
+)
+select d.id
+from discarded as d;
 
 -- name: read_logs
 select l.id, l.attempt, l.at, l.level, l.message, l.fields

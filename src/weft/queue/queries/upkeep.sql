@@ -82,6 +82,14 @@ order by t.claimed_at
 limit %(take)s
 for update skip locked;
 
+-- What a claim took whose answer was lost with the connection.
+-- name: tasks_of_claims
+select t.id::text
+from weft.tasks as t
+where t.state = 'running' and t.lease_token = any(%(tokens)s::uuid[])
+order by t.claimed_at
+for update;
+
 -- name: tasks_past_lease
 select t.id::text
 from weft.tasks as t
@@ -98,6 +106,12 @@ where t.cancel_requested_at < weft.now() - %(grace)s and t.state = 'running'
 order by t.claimed_at
 limit %(take)s
 for update skip locked;
+
+-- name: orgs_with_retention
+select o.id, o.retention
+from weft.orgs as o
+where o.retention is not null
+order by o.id;
 
 -- name: prune_org
 with old as (

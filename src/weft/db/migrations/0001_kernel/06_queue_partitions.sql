@@ -10,7 +10,10 @@ language plpgsql security definer set search_path = pg_catalog set timezone = 'U
 as $$
 declare
     parent text;
+    child text;
     first timestamptz;
+    low uuid;
+    high uuid;
     made integer := 0;
 begin
     -- two leaders at once must not both try
@@ -22,15 +25,21 @@ begin
                 date_trunc('month', weft.now(), 'UTC') + months_ahead * interval '1 month',
                 interval '1 month')
         loop
-            if to_regclass(format('weft.%I', parent || to_char(first at time zone 'UTC', '"_"YYYY"_"MM'))) is null then
-                execute format(
-                    'create table weft.%I partition of weft.%I for values from (%L) to (%L)',
-                    parent || to_char(first at time zone 'UTC', '"_"YYYY"_"MM'),
-                    parent,
-                    weft.uuid7_floor(first),
-                    weft.uuid7_floor(first + interval '1 month'));
-                made := made + 1;
-            end if;
+            child := parent || to_char(first at time zone 'UTC', '"_"YYYY"_"MM');
+            continue when to_regclass(format('weft.%I', child)) is not null;
+            low := weft.uuid7_floor(first);
+            high := weft.uuid7_floor(first + interval '1 month');
+            -- Made apart and attached: `partition of` would lock the whole history, and refuse while rows of this
+            -- month lie in the default partition, where they go if nobody made partitions for a while.
+            execute format('lock table weft.%I in access exclusive mode', parent || '_default');
+            execute format('create table weft.%I (like weft.%I including defaults including constraints)', child, parent);
+            execute format(
+                'with moved as (delete from weft.%1$I where %2$I >= $1 and %2$I < $2 returning *) '
+                'insert into weft.%3$I select * from moved',
+                parent || '_default', case parent when 'task_logs' then 'task_id' else 'id' end, child) using low, high;
+            execute format(
+                'alter table weft.%I attach partition weft.%I for values from (%L) to (%L)', parent, child, low, high);
+            made := made + 1;
         end loop;
     end loop;
     return made;

@@ -31,7 +31,7 @@ $$;
 
 -- Raises a clear error for a name, priority or payload that must not be stored.
 create function weft.check_task(
-    kind text, payload jsonb, queue text, priority integer, capabilities text[], concurrency integer
+    kind text, payload jsonb, queue text, priority integer, capabilities text[], max_attempts integer, concurrency integer
 ) returns void
 language plpgsql immutable parallel safe set search_path = pg_catalog
 as $$
@@ -44,10 +44,19 @@ begin
         if checked is null or checked = '' or checked <> btrim(checked) or length(checked) > 255
             or checked ~ '[\x01-\x1f\x7f!-,;-@\[-^`{-~]'
         then
-            raise exception 'the name % is not valid: %', quote_nullable(left(checked, 80)), allowed
+            raise exception 'the name % is not valid: %',
+                quote_nullable(regexp_replace(left(checked, 80), '[\x01-\x1f\x7f]', '?', 'g')), allowed
                 using errcode = 'invalid_parameter_value';
         end if;
     end loop;
+    if octet_length(array_to_string(queue || capabilities, '+')) > 1024 then
+        raise exception 'the queue and its capabilities are longer than 1024 bytes together; use shorter or fewer names'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if max_attempts is not null and max_attempts not between 1 and 1000 then
+        raise exception 'max_attempts % is out of range: use 1 to 1000', max_attempts
+            using errcode = 'invalid_parameter_value';
+    end if;
     if priority is null or priority not between 0 and 100 then
         raise exception 'priority % is out of range: use 0 (last) to 100 (first)', coalesce(priority::text, 'null')
             using errcode = 'invalid_parameter_value';
@@ -71,6 +80,18 @@ begin
 end;
 $$;
 
+-- Raises a clear error for a key that no index could hold.
+create function weft.check_key(what text, key text) returns void
+language plpgsql immutable parallel safe set search_path = pg_catalog
+as $$
+begin
+    if key = '' or octet_length(key) > 1024 or key ~ '[\x01-\x1f\x7f]' then
+        raise exception '% must be 1-1024 bytes without control characters', what
+            using errcode = 'invalid_parameter_value';
+    end if;
+end;
+$$;
+
 -- The org a call works for: the transaction's own if it has one, which then no argument can leave.
 create function weft.acting_org(wanted uuid) returns uuid
 language plpgsql stable parallel safe set search_path = pg_catalog
@@ -79,6 +100,10 @@ begin
     if wanted is not null and weft.current_org() is not null and wanted <> weft.current_org() then
         raise exception 'this transaction belongs to another org' using errcode = 'insufficient_privilege';
     end if;
+    -- these functions run as the owner, so row-level security does not stop a tenant who forgot its org
+    if weft.current_org() is null and current_setting('role') = 'weft_tenant' then
+        raise exception 'a tenant must say its org: set weft.org first' using errcode = 'insufficient_privilege';
+    end if;
     return coalesce(weft.current_org(), wanted, '00000000-0000-7000-8000-000000000001');
 end;
 $$;
@@ -86,14 +111,17 @@ $$;
 -- A hint to the workers of a queue, sent with this transaction, and only if one of them sleeps: NOTIFY makes
 -- commits wait for each other, so a busy system must not use it.
 create function weft.wake(queue text) returns void
-language sql volatile set search_path = pg_catalog
+language plpgsql volatile set search_path = pg_catalog
 as $$
-    select pg_notify('weft_wake', wake.queue)
-    where exists (
+begin
+    if exists (
         select
         from weft.nodes as n
         where n.asleep and n.status = 'active' and (n.queues = '{}' or wake.queue = any(n.queues))
-    )
+    ) then
+        perform pg_notify('weft_wake', wake.queue);
+    end if;
+end;
 $$;
 
 -- Enqueues one task. `dedupe` says among what the key is unique: 'unfinished', 'forever', or an interval such as '1 hour'.
@@ -132,19 +160,39 @@ as $$
 declare
     the_org constant uuid := weft.acting_org(org);
     due constant timestamptz := coalesce(try_enqueue.run_at, weft.now() + coalesce(delay, interval '0'));
+    -- a function in SQL is planned anew in every statement: not for those that need none
+    the_lane constant text := case
+        when capabilities is null then try_enqueue.queue
+        else weft.lane(try_enqueue.queue, capabilities)
+    end;
     first_state text := 'ready';
     kept weft.dedupe_keys;
 begin
     perform weft.check_task(try_enqueue.kind, try_enqueue.payload, try_enqueue.queue, priority, capabilities,
-        try_enqueue.concurrency);
+        try_enqueue.max_attempts, try_enqueue.concurrency);
+    if try_enqueue.dedupe_key is not null then
+        perform weft.check_key('dedupe_key', try_enqueue.dedupe_key);
+    end if;
+    if try_enqueue.concurrency_key is not null then
+        perform weft.check_key('concurrency_key', try_enqueue.concurrency_key);
+    end if;
     id := weft.uuid7();
     created := true;
     if due > weft.now() then
         first_state := 'scheduled';
-    elsif try_enqueue.concurrency_key is not null and exists (
-        select from weft.tasks as t where t.org_id = the_org and t.concurrency_key = try_enqueue.concurrency_key
-    ) then
-        -- somebody with this key is before us: stay out of the claim index until settle or the sweep lets us in
+    elsif try_enqueue.concurrency_key is not null and (
+        select count(*)
+        from (
+            select
+            from weft.tasks as t
+            where t.org_id = the_org
+                and t.concurrency_key = try_enqueue.concurrency_key
+                -- what waits for its time is in the way only where the order is strict
+                and (t.state in ('blocked', 'ready', 'running') or coalesce(try_enqueue.concurrency, 1) = 0)
+            limit greatest(try_enqueue.concurrency, 1)
+        ) as before_us
+    ) >= greatest(try_enqueue.concurrency, 1) then
+        -- the key is full: stay out of the claim index until settle or the sweep lets us in
         first_state := 'blocked';
     end if;
     if try_enqueue.dedupe_key is not null and dedupe <> 'unfinished' then
@@ -169,7 +217,7 @@ begin
             concurrency_key, dedupe_key, tags, retry, timeout, heartbeat_timeout, job_id, run_id, step_id, parent_id,
             scheduled_for, correlation_id, trace_parent)
         values (
-            id, the_org, try_enqueue.kind, try_enqueue.queue, weft.lane(try_enqueue.queue, capabilities),
+            id, the_org, try_enqueue.kind, try_enqueue.queue, the_lane,
             try_enqueue.payload, first_state, try_enqueue.concurrency_key is null, 100 - priority,
             try_enqueue.max_attempts, due,
             case when try_enqueue.concurrency_key is not null then coalesce(try_enqueue.concurrency, 1) end,

@@ -5,7 +5,9 @@ create function weft.lane(queue text, capabilities text[]) returns text
 language sql immutable parallel safe set search_path = pg_catalog
 as $$
     select concat_ws('+', lane.queue, (
-        select string_agg(distinct needed, '+' order by needed) from unnest(capabilities) as needed))
+        -- not by the database's own collation: Python must come to the same name
+        select string_agg(distinct n.needed, '+' order by n.needed)
+        from (select c collate "C" as needed from unnest(capabilities) as c) as n))
 $$;
 
 create function weft.enqueue(
@@ -75,10 +77,11 @@ begin
     if dedupe_keys is not null and cardinality(dedupe_keys) <> jsonb_array_length(payloads) then
         raise exception 'there must be one dedupe key per payload' using errcode = 'invalid_parameter_value';
     end if;
-    perform weft.check_task(enqueue_many.kind, '{}', enqueue_many.queue, priority, capabilities, null);
+    perform weft.check_task(enqueue_many.kind, '{}', enqueue_many.queue, priority, capabilities,
+        enqueue_many.max_attempts, null);
     -- one cheap look at the whole; item by item only if the whole is large enough to hide a bad one
     if octet_length(payloads::text) > 262144 or regexp_count(payloads::text, '[\[{]') > 64 + jsonb_array_length(payloads) then
-        perform weft.check_task(enqueue_many.kind, p.value, enqueue_many.queue, priority, capabilities, null)
+        perform weft.check_task(enqueue_many.kind, p.value, enqueue_many.queue, priority, capabilities, null, null)
         from jsonb_array_elements(payloads) as p
         where octet_length(p.value::text) > 262144 or regexp_count(p.value::text, '[\[{]') > 64;
     end if;
@@ -88,7 +91,12 @@ begin
     if dedupe_keys is not null then
         return query
         select t.id
-        from jsonb_array_elements(payloads) with ordinality as p
+        from (
+            -- in the order of the keys: two that enqueue the same keys must not wait for each other
+            select p.value, p.ordinality
+            from jsonb_array_elements(payloads) with ordinality as p
+            order by dedupe_keys[p.ordinality]
+        ) as p
         cross join lateral weft.try_enqueue(
             enqueue_many.kind, p.value, enqueue_many.queue, priority, due, null, enqueue_many.max_attempts,
             enqueue_many.retry, enqueue_many.timeout, null, capabilities, dedupe_keys[p.ordinality],

@@ -1,0 +1,53 @@
+"""Start: how long the command line and the import take, and how many packages a base install brings.
+
+The packages are counted in a venv of their own, made anew when pyproject.toml changes. The times are of the harness's own
+environment, where the source is as it is now.
+"""
+
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench import environments
+from bench.scenarios.measurement import Line, Measurement
+from bench.system import BENCH, Contender
+
+TITLE = "Start"
+LINES = (
+    Line("`weft --help`, ms", "help_ms", at_most=150),
+    Line("`import weft; weft.App`, ms more than an empty program", "import_ms"),
+    Line("an empty program, ms", "empty_ms"),
+    Line("packages of a base install", "packages", at_most=29),
+)
+
+NOT_OURS = ("pip", "setuptools", "wheel")
+
+
+def measure(contender: Contender, *, url: str, rounds: int, calls: int) -> list[Measurement]:
+    """Take turns between the commands and return the medians."""
+    weft = str(Path(sys.executable).with_name("weft"))
+    commands = {
+        "help": [weft, "--help"],
+        "import": [sys.executable, "-c", "import weft; weft.App"],
+        "empty": [sys.executable, "-c", "pass"],
+    }
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(calls):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, cwd=BENCH)
+            taken[name].append((time.perf_counter() - start) * 1000)
+    middle = {name: statistics.median(times) for name, times in taken.items()}
+    installed = environments.base(BENCH.parent)
+    return [
+        Measurement(
+            {
+                "help_ms": middle["help"],
+                "import_ms": middle["import"] - middle["empty"],
+                "empty_ms": middle["empty"],
+                "packages": len([package for package in installed if package not in NOT_OURS]),
+            }
+        )
+    ]

@@ -1,0 +1,189 @@
+"""Settling: fenced by the token, all that follows in one transaction, the same answer when said twice."""
+
+import dataclasses
+import datetime as dt
+import uuid
+
+import hands
+import pytest
+from hands import ORG
+
+from weft.db.database import Database
+from weft.db.tx import Tx
+from weft.queue import lease, promote, tasks
+from weft.queue.lease import Line, Progress
+from weft.queue.model import Claimed
+from weft.settle import settle
+from weft.settle.outcome import How, Outcome
+
+ERROR = '{"type": "ValueError", "message": "no", "traceback": ["a", "b"]}'
+
+
+async def held_one(tx: Tx, **options: object) -> Claimed:
+    await hands.put(tx, **options)
+    return await hands.claim_one(tx)
+
+
+async def stale(tx: Tx) -> Claimed:
+    """An attempt that was taken away and given to somebody else."""
+    old = await held_one(tx)
+    await hands.end(tx, [old], "released")
+    assert (await hands.claim_one(tx)).token != old.token
+    return old
+
+
+async def test_a_completed_task_moves_to_history_with_its_result(tx: Tx) -> None:
+    task = await held_one(tx, payload={"a": 1}, tags=["t"])
+    settled = await hands.end(tx, [task], result='{"ok": true}', started=0.0001)
+    assert (settled.lost, settled.wake) == ([], [])
+    seen = await hands.look(tx, task.id)
+    assert (seen.state, seen.reason, seen.result, seen.error) == ("completed", None, {"ok": True}, None)
+    assert (seen.payload, seen.tags, seen.attempt) == ({"a": 1}, ["t"], 1)
+    assert seen.finished_at is not None and seen.claimed_at is not None
+    assert seen.started_at == seen.claimed_at + dt.timedelta(seconds=0.0001) < seen.finished_at
+    assert await hands.count(tx) == 0 and await hands.count(tx, "task_history") == 1
+
+
+async def test_many_end_at_once_each_in_its_own_way(tx: Tx) -> None:
+    await hands.put_many(tx, 6)
+    done, failed, snoozed, discarded, refused, late = held = await hands.claim_plain(tx)
+    await hands.end(tx, [late], "timed_out", retryable=False)
+    settled = await settle.settle(tx, [
+        Outcome(done, "completed", "1"), Outcome(failed, "failed", error=ERROR), Outcome(snoozed, "snoozed", delay=60.0),
+        Outcome(discarded, "discarded"), Outcome(refused, "failed", error=ERROR, retryable=False),
+    ])  # fmt: skip
+    assert settled.lost == []
+    seen = [await hands.look(tx, task.id) for task in held]
+    assert [(one.state, one.reason) for one in seen] == [
+        ("completed", None), ("scheduled", None), ("scheduled", None), ("cancelled", "discarded"), ("failed", "refused"),
+        ("timed_out", "refused"),
+    ]  # fmt: skip
+    assert [one.uncounted for one in seen] == [0, 0, 1, 0, 0, 0]
+
+
+async def test_a_retry_is_the_same_row_with_its_past_kept(tx: Tx) -> None:
+    task = await held_one(tx)
+    await hands.end(tx, [task], "failed", error=ERROR, delay=60.0)
+    seen = await hands.look(tx, task.id)
+    assert (seen.state, seen.attempt, seen.node_id, seen.claimed_at) == ("scheduled", 1, None, None)
+    [past] = seen.attempts or []
+    assert (past["attempt"], past["outcome"], past["node_id"], past["error"]["type"]) == (1, "failed", hands.NODE, "ValueError")
+    assert seen.error is not None and seen.run_at > dt.datetime.now(dt.UTC) + dt.timedelta(seconds=50)
+    await hands.make_due(tx, task.id)
+    await promote.once(tx)
+    again = await hands.claim_one(tx)
+    assert again.attempt == 2
+    await hands.end(tx, [again])
+    done = await hands.look(tx, task.id)
+    assert (done.state, done.error, len(done.attempts or [])) == ("completed", None, 1)
+
+
+async def test_a_task_that_used_up_its_attempts_is_dead(tx: Tx) -> None:
+    await hands.put(tx, max_attempts=2)
+    for _ in range(2):
+        await hands.end(tx, [await hands.claim_one(tx)], "failed", error=ERROR, delay=0.0)
+    [dead] = await tasks.dead(tx, org=ORG)
+    assert (dead.state, dead.reason, dead.dead, dead.attempt) == ("failed", "dead", True, 2)
+    assert dead.error is not None and dead.error["message"] == "no"
+
+
+async def test_a_snooze_uses_up_no_attempt_however_often(tx: Tx) -> None:
+    id = await hands.put(tx, max_attempts=1)
+    for _ in range(5):
+        await hands.end(tx, [await hands.claim_one(tx)], "snoozed", delay=0.0)
+    seen = await hands.look(tx, id)
+    assert (seen.state, seen.attempt, seen.uncounted, seen.attempts) == ("ready", 5, 5, None)
+
+
+async def test_what_is_ready_again_wakes_its_queue(tx: Tx) -> None:
+    task = await held_one(tx, queue="post")
+    assert (await hands.end(tx, [task], "released")).wake == ["post"]
+    assert (await hands.end(tx, [await hands.claim_one(tx)], "failed", delay=60.0)).wake == []
+
+
+@pytest.mark.parametrize("how", ["completed", "failed", "timed_out", "discarded", "snoozed", "cancelled", "released", "lost"])
+async def test_a_stale_lease_can_end_nothing(tx: Tx, how: How) -> None:
+    old = await stale(tx)
+    before = await hands.look(tx, old.id)
+    settled = await hands.end(tx, [old], how, result="1", delay=1.0)
+    assert [outcome.task.id for outcome in settled.lost] == [old.id]
+    assert await hands.look(tx, old.id) == before
+
+
+async def test_a_stale_lease_in_a_batch_loses_alone(tx: Tx) -> None:
+    old = await stale(tx)
+    fresh = await held_one(tx)
+    settled = await hands.end(tx, [old, fresh])
+    assert [outcome.task.id for outcome in settled.lost] == [old.id]
+    assert await hands.states(tx, [old.id, fresh.id]) == ["running", "completed"]
+
+
+async def test_a_stale_lease_can_neither_log_nor_report_progress(tx: Tx) -> None:
+    old = await stale(tx)
+    line = Line(old.id, old.token, dt.datetime.now(dt.UTC), "info", "late", None)
+    assert await lease.write_logs(tx, [line]) == 0
+    assert await lease.report_progress(tx, [Progress(old.id, old.token, 50, "half", None)]) == set()
+    assert await lease.still_held(tx, [(old.id, old.token)]) == set()
+    assert (await hands.look(tx, old.id)).progress is None
+    assert await tasks.logs(tx, id=uuid.UUID(old.id), org=ORG) == []
+
+
+async def test_another_tasks_token_ends_nothing(tx: Tx) -> None:
+    mine, other = await held_one(tx), await held_one(tx)
+    forged = Outcome(other, "completed")
+    forged.task = type(other)(**{**{name: getattr(other, name) for name in other.__struct_fields__}, "token": mine.token})
+    assert len((await settle.settle(tx, [forged])).lost) == 1
+    assert await hands.states(tx, [mine.id, other.id]) == ["running", "running"]
+
+
+@pytest.mark.parametrize("how", ["completed", "discarded", "cancelled"])
+async def test_finishing_twice_answers_the_same_both_times(tx: Tx, how: How) -> None:
+    task = await held_one(tx)
+    first = await hands.end(tx, [task], how, result="1")
+    before = await hands.look(tx, task.id)
+    second = await hands.end(tx, [task], how, result="2")
+    assert dataclasses.astuple(first) == dataclasses.astuple(second)
+    assert await hands.look(tx, task.id) == before
+    assert await hands.count(tx, "task_history") == 1
+
+
+async def test_finishing_twice_in_one_batch_ends_it_once(tx: Tx) -> None:
+    task, other = await held_one(tx), await held_one(tx)
+    assert (await hands.end(tx, [task, task, other])).lost == []
+    assert await hands.count(tx, "task_history") == 2
+
+
+async def test_nothing_of_a_batch_is_kept_if_its_transaction_fails(database: Database) -> None:
+    async with database.tx() as tx:
+        await hands.put_many(tx, 2)
+        held = await hands.claim_plain(tx)
+    with pytest.raises(LookupError):
+        async with database.tx() as tx:
+            await hands.end(tx, held)
+            raise LookupError
+    async with database.tx() as tx:
+        assert await hands.states(tx, [task.id for task in held]) == ["running", "running"]
+        assert (await hands.end(tx, held)).lost == []
+
+
+async def test_an_empty_batch_is_nothing_to_do(tx: Tx) -> None:
+    assert dataclasses.astuple(await settle.settle(tx, [])) == ([], [])
+
+
+async def test_every_ending_is_in_the_change_feed(tx: Tx) -> None:
+    await hands.put_many(tx, 2)
+    held = await hands.claim_plain(tx)
+    await tx.run("delete from weft.change_inbox")
+    await settle.settle(tx, [Outcome(held[0], "completed"), Outcome(held[1], "snoozed", delay=5.0)])
+    found = await tx.rows("select op, ids::text[] from weft.change_inbox order by id")
+    assert found == [("UPDATE", [held[0].id]), ("UPDATE", [held[1].id])]
+
+
+async def test_results_of_any_json_survive(tx: Tx) -> None:
+    texts = ["null", "0", '""', '"a\\"b\\\\c{},"', "[1,[2]]", '{"ä": "日本 \\n \\u0007"}', '"NULL"', "1e300", "true"]
+    await hands.put_many(tx, len(texts))
+    held = await hands.claim_plain(tx)
+    await settle.settle(tx, [Outcome(task, "completed", text) for task, text in zip(held, texts, strict=True)])
+    stored = [str(await tx.value("select result::text = %(text)s::jsonb::text from weft.task_history where id = %(id)s",
+                                 {"text": text, "id": task.id})) for task, text in zip(held, texts, strict=True)]  # fmt: skip
+    assert stored == ["True"] * len(texts)
