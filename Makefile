@@ -9,7 +9,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# A copy of pyproject.toml as it was installed: a fresh checkout of the same text installs nothing anew.
+# A copy of pyproject.toml as it was installed: compared by its text, because times lie after a checkout or a copy.
 STAMP := .venv/pyproject.toml
 JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -rs
@@ -17,12 +17,13 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -rs
 ON_15 := $(wildcard $(addprefix tests/,cluster journal queue settle upkeep views worker))
 ARGS ?=
 
-.PHONY: dev test test-15 check bench chaos clean
+.PHONY: dev test test-15 check bench chaos clean FORCE
 
 dev: $(STAMP)
 	@$(BIN)/weft dev $(ARGS)
 
-test: test-15
+# Some tests, or another server, are asked for: then only those.
+test: $(if $(ARGS)$(WEFT_TEST_SERVER),$(STAMP),test-15)
 	$(PYTEST) $(ARGS)
 	@command -v pgbouncer >/dev/null || \
 	  printf '\n*** NOT TESTED: a pooler in transaction mode. apt-get install pgbouncer\n\n'
@@ -52,13 +53,13 @@ clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist bench/.peers bench/results
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml
+$(STAMP): FORCE
 	@if ! cmp -s pyproject.toml $(STAMP); then \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "Weft needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }; \
 	  echo "installing into .venv …"; \
 	  { [ -x $(BIN)/python ] || $(PYTHON) -m venv .venv; } && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev && \
+	  cp pyproject.toml $(STAMP); \
 	fi
-	@cp pyproject.toml $(STAMP)

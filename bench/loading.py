@@ -15,7 +15,8 @@ from generate_series(0, %(count)s - 1) as n
 
 # A task under an HTTP worker's own lease holds the key for a day, so that the key stays full.
 BLOCKED = """
-insert into weft.tasks (org_id, kind, payload, state, plain, concurrency_key, concurrency, claimed_at, lease_token, lease_until)
+insert into weft.tasks (
+    org_id, kind, payload, state, plain, concurrency_key, concurrency, claimed_at, lease_token, lease_until)
 select %(org)s, 'noop', '{"n": 0}', case when n = 0 then 'running' else 'blocked' end, false, 'full', 1,
     case when n = 0 then weft.now() end, case when n = 0 then gen_random_uuid() end,
     case when n = 0 then weft.now() + interval '1 day' end

@@ -39,6 +39,7 @@ class Sizes:
     idle_seconds: int
     idle_tasks: int
     limits_tasks: int
+    limits_seconds: int
     start_calls: int
 
 
@@ -47,7 +48,7 @@ FULL = Sizes(
     enqueue_one_tasks=5_000,
     enqueue_many_tasks=100_000,
     latency_rate=50,
-    latency_seconds=10,
+    latency_seconds=8,
     scale_small=10_000,
     scale_medium=50_000,
     scale_queued=1_000_000,
@@ -60,6 +61,7 @@ FULL = Sizes(
     idle_seconds=30,
     idle_tasks=50_000,
     limits_tasks=3_000,
+    limits_seconds=6,
     start_calls=20,
 )
 QUICK = dataclasses.replace(
@@ -78,6 +80,7 @@ QUICK = dataclasses.replace(
     idle_seconds=20,
     idle_tasks=20_000,
     limits_tasks=1_000,
+    limits_seconds=4,
     start_calls=10,
 )
 
@@ -189,7 +192,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         fairness: ("fairness", "pause_ratio", dict(
             flood=sizes.fairness_flood, rate=sizes.fairness_rate, seconds=sizes.fairness_seconds)),
         idle: ("idle", "standby_per_second", dict(seconds=sizes.idle_seconds, tasks=sizes.idle_tasks)),
-        limits: ("limits", "queue_highest", dict(tasks=sizes.limits_tasks)),
+        limits: ("limits", "queue_highest", dict(tasks=sizes.limits_tasks, seconds=sizes.limits_seconds)),
         start: ("start", "help_ms", dict(calls=sizes.start_calls)),
     }  # fmt: skip
     return [
@@ -199,7 +202,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
             measure=partial(module.measure, rounds=rounds, **size),
             headline=headline,
             title=module.TITLE,
-            lines=module.LINES,
+            lines=tuple(dataclasses.replace(line, label=line.text(size)) for line in module.LINES),
         )
         for module, (name, headline, size) in asked.items()
     ]

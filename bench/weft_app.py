@@ -25,9 +25,7 @@ async def stamp(sent: str) -> None:
 @app.task(name="wait")
 async def wait(sent: str) -> None:
     """Record when this task was sent and when it started."""
-    line = f"{sent} {time.monotonic_ns()}\n"
-    with open(os.environ["BENCH_STAMPS"], "a") as stamps:
-        stamps.write(line)
+    protocol.record(f"started {sent} {time.monotonic_ns()}")
 
 
 @app.task(name="pause")

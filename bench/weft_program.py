@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import os
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,8 +95,14 @@ async def produce(count: int, rate: int) -> None:
 
 async def waits(count: int, rate: int) -> None:
     """Enqueue tasks that record their wait at a rate, all in the second org."""
+    light = targets()[1].org
+
+    async def send(sent: str) -> None:
+        await app.enqueue(wait, {"sent": sent}, org=light)
+        protocol.record(f"enqueued {sent} {time.monotonic_ns()}")
+
     async with app:
-        await protocol.paced(count, rate, lambda sent: app.enqueue(wait, {"sent": sent}, org=targets()[1].org))
+        await protocol.paced(count, rate, send)
 
 
 async def keyed(count: int, concurrency: int, milliseconds: int) -> None:

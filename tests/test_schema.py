@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import prepared
 import psycopg
 import pytest
 
@@ -91,18 +92,6 @@ def test_a_fresh_schema_equals_a_migrated_one(fresh_url: str, database_url: str,
     assert made and made == migrated
 
 
-SENT_AS = {"older": "interval", "grace": "interval", "quiet": "interval", "lease": "interval", "leader_lease": "interval"}
-"""What Python's value tells the server where the statement does not say it: a timedelta is an interval."""
-
-
-def _prepared(name: str, text: str) -> str:
-    """As the driver sends it: %(name)s becomes $n, one number per name."""
-    numbers: dict[str, int] = {}
-    body = re.sub(r"%\((\w+)\)s", lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", text)
-    types = ", ".join(SENT_AS.get(parameter, "unknown") for parameter in numbers)
-    return f"prepare {name} {f'({types})' if types else ''} as {body.replace('%%', '%')}"
-
-
 @pytest.mark.parametrize(
     ("folder", "name"), [(folder, name) for folder in FOLDERS for name in statements.load(f"weft.{folder}").texts]
 )
@@ -117,11 +106,11 @@ def test_every_named_statement_fits_the_schema(database_url: str) -> None:
         for folder in FOLDERS:
             for name, text in statements.load(f"weft.{folder}").texts.items():
                 try:
-                    connection.execute(_prepared(f"{folder}_{name}", text).encode())
+                    connection.execute(prepared.statement(f"{folder}_{name}", text).encode())
                 except psycopg.Error as error:
                     pytest.fail(f"weft.{folder}: {name} does not fit: {error}")
-        prepared = connection.execute("select count(*) from pg_prepared_statements").fetchone()
-    assert prepared is not None and prepared[0] > 60
+        done = connection.execute("select count(*) from pg_prepared_statements").fetchone()
+    assert done is not None and done[0] > 60
 
 
 def test_every_statement_that_is_asked_for_exists() -> None:

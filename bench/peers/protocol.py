@@ -41,6 +41,10 @@ async def paced(count: int, rate: int, send: Callable[[str], Awaitable[object]])
 
 def stamp(sent: str) -> None:
     """Record how long ago the task was sent: one line of nanoseconds in the file the harness reads."""
-    line = f"{time.monotonic_ns() - int(sent)}\n"
+    record(str(time.monotonic_ns() - int(sent)))
+
+
+def record(line: str) -> None:
+    """Add a line to the file the harness reads."""
     with open(os.environ["BENCH_STAMPS"], "a") as stamps:
-        stamps.write(line)
+        stamps.write(f"{line}\n")

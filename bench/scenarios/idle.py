@@ -5,6 +5,8 @@ The database's own counters, which know transactions and not whose, are read bes
 """
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import psycopg
 
@@ -18,7 +20,7 @@ DRAIN_TIMEOUT = 120
 
 TITLE = "Idle: statements of one worker process"
 LINES = (
-    Line("idle standby, per second", "standby_per_second", digits=2, at_most=1),
+    Line("idle standby, per second", "standby_per_second", digits=2, below=1),
     Line("idle leader (worker and upkeep), per second", "leader_per_second", digits=2),
     Line("both, transactions per second by pg_stat_database", "transactions_per_second", digits=2),
     Line("busy, product defaults, per 1,000 tasks", "busy_per_thousand", digits=1),
@@ -71,7 +73,7 @@ def _busy(contender: Contender, *, url: str, tasks: int) -> dict[str, float]:
         return {"busy_tasks": tasks, "busy_per_thousand": (proxy.statements - before) / tasks * 1000}
 
 
-def _worker(contender: Contender, *, url: str):
+def _worker(contender: Contender, *, url: str) -> AbstractContextManager[list[processes.Program]]:
     return processes.started(contender.worker_command(), label=contender.name, environment=contender.environment(url))
 
 
@@ -79,7 +81,7 @@ def _leads(observer: psycopg.Connection, programs: list[processes.Program]) -> N
     _until(lambda: bool(observer.execute(LEADERS).fetchone()[0]), programs, what="took no lead")
 
 
-def _until(happened, programs: list[processes.Program], *, what: str) -> None:
+def _until(happened: Callable[[], bool], programs: list[processes.Program], *, what: str) -> None:
     deadline = time.monotonic() + DRAIN_TIMEOUT
     while not happened():
         for program in programs:

@@ -7,7 +7,7 @@ for all, and the ratios are made within a round. One measurement, a *piece*, is 
     ── `want` more tasks are committed as finished, t1 ── worker stops
 
 `want` is nine tenths of the smaller depth, so that no case has its last, slow batch in the number. A piece from 10 k is
-short and mostly ramp-up, so there is one from 50 k too, each compared with a piece of the same length from the depths.
+short and mostly ramp-up, so there is one from 50 k too; each is compared with a piece of the same length from the depths.
 """
 
 import contextlib
@@ -35,17 +35,17 @@ CLAIM_SIZE = 50
 
 TITLE = "Scale: one worker process, 50 orgs (tasks/s claimed and committed as finished)"
 LINES = (
-    Line("10 k queued", "small_per_second"),
-    Line("10 k of the large case (1 M queued, 5 M finished)", "large_per_second"),
+    Line("{small} queued", "small_per_second"),
+    Line("{small} of the large case: {queued} queued, {finished} finished", "large_per_second"),
     Line("  ratio", "large_ratio", digits=2, at_least=0.8),
-    Line("50 k queued", "medium_per_second"),
-    Line("50 k of the large case", "large_long_per_second"),
+    Line("{medium} queued", "medium_per_second"),
+    Line("{medium} of the large case", "large_long_per_second"),
     Line("  ratio", "large_long_ratio", digits=2, at_least=0.8),
-    Line("10 k queued, 300 k for later, 200 k behind a full key", "key_per_second"),
-    Line("  ratio to 10 k queued", "key_ratio", digits=2, at_least=0.8),
-    Line("10 k queued, 300 k for later, 200 k behind a full queue", "queue_per_second"),
-    Line("  ratio to 10 k queued", "queue_ratio", digits=2, at_least=0.8),
-    Line("a claim of 50, 10 k queued: p50 ms", "small_claim_p50_ms", digits=2),
+    Line("{small} queued, {later} for later, {blocked} behind a full key", "key_per_second"),
+    Line("  ratio to {small} queued", "key_ratio", digits=2, at_least=0.8),
+    Line("{small} queued, {later} for later, {blocked} behind a full queue", "queue_per_second"),
+    Line("  ratio to {small} queued", "queue_ratio", digits=2, at_least=0.8),
+    Line("a claim of 50, {small} queued: p50 ms", "small_claim_p50_ms", digits=2),
     Line("  p99 ms", "small_claim_p99_ms", digits=2),
     Line("a claim of 50, large case: p50 ms", "large_claim_p50_ms", digits=2),
     Line("  p99 ms", "large_claim_p99_ms", digits=2),

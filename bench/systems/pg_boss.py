@@ -1,4 +1,7 @@
-"""pg-boss (npm): two workers a process, batches of 5000, fetching on while batches are full, woken by NOTIFY."""
+"""pg-boss (npm): two workers a process, batches of 5000, fetching on while batches are full, woken by NOTIFY.
+
+Its `work` calls back once per batch; the adapter awaits a handler per job inside that call, as the others do.
+"""
 
 from bench import environments
 from bench.system import BENCH, Runtime, System
@@ -20,7 +23,7 @@ def prepare() -> Runtime:
 SYSTEMS = (
     System(
         name="pg-boss",
-        settings="two workers, batch 5000, burst while full, notify",
+        settings="two workers, batch 5000 with a handler awaited per job, burst while full, notify",
         prepare=prepare,
         unfinished="select count(*) from pgboss.job where state < 'completed' and name = 'noop'",
         completed="select count(*) from pgboss.job where state = 'completed' and name = 'noop'",

@@ -20,6 +20,6 @@ SYSTEMS = (
         unfinished="select count(*) from procrastinate_jobs where status in ('todo', 'doing')",
         completed="select count(*) from procrastinate_jobs where status = 'succeeded'",
         gate_table="procrastinate_jobs",
-        drain_share=0.05,
+        drain_share=0.02,
     ),
 )

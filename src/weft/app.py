@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 from weft.base import config, durations, errors, ids
 from weft.base.version import VERSION
 from weft.cluster import nodes
+from weft.cluster.model import LEASE
 from weft.cluster.pulse import Pulse
 from weft.db import migrate
 from weft.db.database import Database
@@ -147,6 +148,7 @@ class App:
         remove = hub.add("weft_changes", lambda _payload: changed.set())
         try:
             async with asyncio.timeout(limit):
+                pause = 0.01
                 while True:
                     changed.clear()
                     async with (await self.open()).once() as tx:
@@ -154,7 +156,8 @@ class App:
                     if ended is not None:
                         return _unwrap(ended, id)
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(changed.wait(), 0.5)
+                        await asyncio.wait_for(changed.wait(), pause)
+                    pause = min(pause * 1.5, 0.5)
         except TimeoutError:
             await self.get(id, org=org)
             raise errors.ResultTimeout(f"task {id} has not ended within {timeout}") from None
@@ -220,16 +223,20 @@ class App:
     async def worker(
         self, *, queues: Sequence[str] = (), concurrency: int = 50, capabilities: Sequence[str] = (),
         roles: Sequence[str] = ROLES, target: str | None = None, grace: float = 30.0, max_tasks: int | None = None,
+        lease: dt.timedelta = LEASE,
     ) -> AsyncIterator[Worker]:  # fmt: skip
-        """A running worker of this process; it drains when the block ends. With role `scheduler` it may lead upkeep."""
+        """A running worker of this process; it drains when the block ends. With role `scheduler` it may lead upkeep.
+
+        `lease` is how long the worker may be out of touch before its tasks are run elsewhere; it beats four times in it.
+        """
         database = await self.open()
         hub = await self._listening()
         handlers = self._handlers()
         node = nodes.here(
             version=VERSION, roles=roles, queues=queues, handlers=[task.kind for task in handlers],
-            capabilities=capabilities, concurrency=concurrency,
+            capabilities=capabilities, concurrency=concurrency, lease=lease,
         )  # fmt: skip
-        pulse = Pulse(database, node=node)
+        pulse = Pulse(database, node=node, every=lease / 4)
         worker = Worker(
             database, hub=hub, pulse=pulse, handlers=handlers, queues=queues, capabilities=capabilities,
             concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,

@@ -23,7 +23,7 @@ from weft.db.tx import Tx
 
 log = logging.getLogger("weft.cluster.pulse")
 
-EVERY = dt.timedelta(seconds=2)
+EVERY = dt.timedelta(seconds=2.5)
 EVERY_LEADING = dt.timedelta(seconds=1)
 _TERM_PAUSE = 0.1  # between tries for a term while a transaction of the old one is open
 _FIRST_PAUSE = 0.05

@@ -22,7 +22,7 @@ set hostname = excluded.hostname,
     liveness = excluded.liveness
 returning n.status;
 
--- Everything a node needs every two seconds, in one statement. The row is locked before it is read: whoever gives
+-- Everything a node needs with every beat, in one statement. The row is locked before it is read: whoever gives
 -- the node up at this moment is waited for, and seen. Leadership: one who leads renews, one who would tries the lock.
 -- name: beat
 with before as materialized (

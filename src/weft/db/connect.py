@@ -8,7 +8,9 @@ In a partition a query in flight is freed only by tcp_user_timeout and an idle L
 are set on both ends.
 """
 
-from typing import Literal
+import asyncio
+import time
+from typing import Any, Literal, Self
 
 import psycopg
 from psycopg import conninfo
@@ -19,6 +21,9 @@ from weft.base import errors, json
 from weft.db import tx
 
 Purpose = Literal["work", "reserved", "owner"]
+
+_PAUSE = 0.2
+_PATIENCE = 30.0
 
 _CLIENT_TCP = {
     "connect_timeout": "10",
@@ -44,6 +49,9 @@ _SESSION = {
         "idle_in_transaction_session_timeout": "10s",
         # one plan per statement: custom plans of hot batches flip to scans when a batch grows
         "plan_cache_mode": "force_generic_plan",
+        # a plan made while a table was empty is kept when it has filled up: nothing may begin as a scan
+        "enable_seqscan": "off",
+        "jit": "off",
     },
     "reserved": {
         **_SERVER_TCP,
@@ -55,6 +63,21 @@ _SESSION = {
     },
     "owner": {**_SERVER_TCP, "timezone": "UTC", "lock_timeout": "30s"},
 }
+
+
+class Patient(psycopg.AsyncConnection[TupleRow]):
+    """What the pool opens. A server that is away is asked again soon and often; the pool would double its pauses."""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **given: Any) -> Self:
+        patience = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return await super().connect(conninfo, **given)
+            except psycopg.OperationalError:
+                if time.monotonic() > patience:
+                    raise
+            await asyncio.sleep(_PAUSE)
 
 
 def parameters(url: str, *, purpose: Purpose, pooled: bool = False) -> dict[str, str]:

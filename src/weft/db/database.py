@@ -26,7 +26,7 @@ class Database:
     def __init__(self, settings: config.Settings) -> None:
         self.settings = settings
         self._embedded: embedded.EmbeddedServer | None = None
-        self._pool: psycopg_pool.AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]] | None = None
+        self._pool: psycopg_pool.AsyncConnectionPool[connect.Patient] | None = None
         self._opening = asyncio.Lock()
 
     @property
@@ -51,6 +51,7 @@ class Database:
             # one plain attempt first: the pool would only say that it timed out
             await (await connect.connect(url, purpose="work", pooled=self.pooled)).close()
             pool = psycopg_pool.AsyncConnectionPool(
+                connection_class=connect.Patient,
                 kwargs={**parameters, "autocommit": True, "prepare_threshold": None if self.pooled else 0},
                 min_size=0,
                 max_size=self.settings.pool_size,
@@ -70,8 +71,12 @@ class Database:
             await self._pool.close()
             self._pool = None
         if self._embedded is not None:
-            await asyncio.to_thread(self._embedded.release)
-            self._embedded = None
+            release, self._embedded = self._embedded.release, None
+            try:
+                await asyncio.to_thread(release)
+            except RuntimeError:
+                # the interpreter is ending and takes no new threads
+                release()
 
     async def reserve(self, *, purpose: connect.Purpose = "reserved") -> "psycopg.AsyncConnection[TupleRow]":
         """A connection of its own that the pool never sees; the caller closes it."""

@@ -45,8 +45,13 @@ def load(package: str) -> Statements:
 
 
 def parse(source: str) -> dict[str, str]:
-    """Name → text, without the trailing semicolon."""
+    """Name → text, without the trailing semicolon and without what is said about the statement after it."""
     pieces = _NAME.split(source)
-    return {
-        name: body.strip().removesuffix(";").strip() for name, body in zip(pieces[1::2], pieces[2::2], strict=True)
-    }
+    return {name: _statement(body) for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+
+
+def _statement(body: str) -> str:
+    lines = body.strip().splitlines()
+    while lines and (not lines[-1].strip() or lines[-1].startswith("--")):
+        lines.pop()
+    return "\n".join(lines).removesuffix(";")

@@ -25,7 +25,8 @@ class Change:
     at: dt.datetime
     table_name: str
     op: Op
-    ids: list[uuid.UUID]
+    ids: list[uuid.UUID] | None
+    """None: too many to name; look again at whatever you watch."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,28 +10,32 @@ from weft.base import durations, errors
 Backoff = Literal["fixed", "linear", "exponential"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, init=False)
 class Retry:
     """`delay(n)` after the n-th counted attempt. The default is the kernel's: 30 s doubling up to 10 min, with jitter."""
 
-    backoff: Backoff = "exponential"
-    base: dt.timedelta = dt.timedelta(seconds=30)
-    multiplier: float = 2.0
-    cap: dt.timedelta = dt.timedelta(minutes=10)
-    jitter: float = 0.1
+    backoff: Backoff
+    base: dt.timedelta
+    multiplier: float
+    cap: dt.timedelta
+    jitter: float
     """The delay is moved by up to this share, up or down."""
 
-    def __post_init__(self) -> None:
-        for name in ("base", "cap"):
-            object.__setattr__(self, name, durations.parse(getattr(self, name), name=f"retry {name}"))
-        if self.backoff not in ("fixed", "linear", "exponential"):
-            raise errors.InvalidInput(f"retry backoff {self.backoff!r} must be fixed, linear or exponential")
-        if self.base < dt.timedelta(0) or self.cap < dt.timedelta(0):
+    def __init__(
+        self, *, backoff: Backoff = "exponential", base: dt.timedelta | float | str = 30, multiplier: float = 2.0,
+        cap: dt.timedelta | float | str = 600, jitter: float = 0.1,
+    ) -> None:  # fmt: skip
+        waits = {"base": durations.parse(base, name="retry base"), "cap": durations.parse(cap, name="retry cap")}
+        if backoff not in ("fixed", "linear", "exponential"):
+            raise errors.InvalidInput(f"retry backoff {backoff!r} must be fixed, linear or exponential")
+        if min(waits.values()) < dt.timedelta(0):
             raise errors.InvalidInput("retry base and cap must not be negative")
-        if not 1 <= self.multiplier <= 100:
-            raise errors.InvalidInput(f"retry multiplier {self.multiplier} must be between 1 and 100")
-        if not 0 <= self.jitter <= 1:
-            raise errors.InvalidInput(f"retry jitter {self.jitter} must be between 0 and 1")
+        if not 1 <= multiplier <= 100:
+            raise errors.InvalidInput(f"retry multiplier {multiplier} must be between 1 and 100")
+        if not 0 <= jitter <= 1:
+            raise errors.InvalidInput(f"retry jitter {jitter} must be between 0 and 1")
+        for name, value in {**waits, "backoff": backoff, "multiplier": multiplier, "jitter": jitter}.items():
+            object.__setattr__(self, name, value)
 
     def delay(self, attempt: int, *, chance: float | None = None) -> dt.timedelta:
         """Pause after the `attempt`-th attempt (from 1). `chance` in [0, 1) replaces the dice, for tests."""
@@ -41,8 +45,8 @@ class Retry:
         elif self.backoff == "linear":
             seconds = base * attempt
         else:
-            # the exponent is bounded so that a huge attempt number cannot overflow
-            seconds = base * self.multiplier ** min(attempt - 1, 200)
+            # the exponent is bounded so that a huge attempt number cannot overflow, with the largest multiplier either
+            seconds = base * self.multiplier ** min(attempt - 1, 150)
         seconds = min(seconds, cap)
         dice = random.random() if chance is None else chance
         return dt.timedelta(seconds=seconds * (1 + self.jitter * (2 * dice - 1)))

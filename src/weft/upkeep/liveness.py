@@ -18,7 +18,7 @@ from weft.settle import rescue
 PATIENCE = dt.timedelta(seconds=1)
 """How long a liveness lock must be gone."""
 
-UNSEEN_PATIENCE = dt.timedelta(seconds=2.5)
+UNSEEN_PATIENCE = dt.timedelta(seconds=2)
 """The same for a node this term has not seen well yet: time to reconnect and beat."""
 
 _OFTEN = dt.timedelta(seconds=0.2)

@@ -11,19 +11,22 @@ from weft.settle import rescue
 from weft.upkeep.chore import Chore
 from weft.upkeep.liveness import Liveness
 
+_PROMOTER_RESTS = 0.5
+
 
 def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
     """Every chore, with fresh state: a term begins knowing nothing."""
     liveness = Liveness(own_id=node_id)
+    due = _Due()
     table = [
         Chore(
             name="sequencer",
-            every=_seconds(0.2),
+            every=_seconds(0.5),
             peek=sequence.waiting,
             once=sequence.once,
             batch=sequence.BATCH,
         ),
-        Chore(name="promoter", every=_seconds(0.2), peek=_is_due, once=promote.once, batch=promote.BATCH),
+        Chore(name="promoter", every=due.every, peek=due.peek, once=promote.once, batch=promote.BATCH),
         Chore(name="unblocker", every=_seconds(2), once=promote.unblock),
         Chore(name="liveness", every=liveness.every, peek=liveness.peek, once=liveness.once, batch=rescue.BATCH),
         Chore(name="lapsed leases", every=_seconds(5), once=rescue.leases, batch=rescue.BATCH),
@@ -41,9 +44,19 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
     return table
 
 
-async def _is_due(tx: Tx) -> bool:
-    due = await promote.next_due(tx)
-    return due is not None and due <= 0
+class _Due:
+    """When the next scheduled task is due: the promoter looks then, or sooner for those that come in between."""
+
+    def __init__(self) -> None:
+        self._next: float | None = None
+
+    def every(self) -> dt.timedelta:
+        soonest = _PROMOTER_RESTS if self._next is None else min(max(self._next, 0.01), _PROMOTER_RESTS)
+        return _seconds(soonest)
+
+    async def peek(self, tx: Tx) -> bool:
+        self._next = await promote.next_due(tx)
+        return self._next is not None and self._next <= 0
 
 
 def _dropping(older: dt.timedelta) -> Callable[[Tx], Awaitable[int]]:

@@ -19,6 +19,7 @@ from weft.queue import claim, lanes, limits
 from weft.queue.lanes import Lane, Mark, Take
 from weft.queue.model import Claimed
 from weft.settle import rescue
+from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
 
 log = logging.getLogger("weft.worker")
@@ -82,12 +83,26 @@ class Claimer:
         self.asleep = False
         self.claims = 0
         self._doubtful: list[str] = []
+        self._held: dict[str, int] = {}
+        """How many tasks are still out, by the claims that took them under a limit."""
         self._stopped = False
 
     def nudge(self, queue: str | None = None) -> None:
         """There may be work (in this queue): a notification, a freed runner, a task that became ready again."""
         if queue is None or not self._serves.queues or queue in self._serves.queues:
             self._nudged.set()
+
+    def settled(self, outcomes: Sequence[Outcome]) -> None:
+        """These attempts are over: if they held places under a limit, somebody else may have them now."""
+        if not self._held:
+            return
+        for outcome in outcomes:
+            token = outcome.task.token
+            if token in self._held:
+                self._held[token] -= 1
+                if self._held[token] == 0:
+                    del self._held[token]
+                self._special_found.set()
 
     def stop(self) -> None:
         """Ends `run` after the round it is in: a claim that is cut off may have been made."""
@@ -207,8 +222,10 @@ class Claimer:
         """What to ask each warm lane for: full ones share the room, the others are asked for a little."""
         room = min(self._room(), BATCH)
         if room <= 0:
-            # only those who have nothing in the buffer
-            return [Take(warm.lane, 5, warm.mark) for warm in self._warm.values() if not self._buffer.has(warm.lane.org)]
+            # only those who have nothing in the buffer, and only if runners become free: else others may be sooner
+            few = min(self._soon(), 5)
+            missing = [warm for warm in self._warm.values() if not self._buffer.has(warm.lane.org)]
+            return [Take(warm.lane, few, warm.mark) for warm in missing] if few > 0 else []
         full = [warm for warm in self._warm.values() if warm.full]
         self._turn += 1
         shares = lanes.shares([warm.lane.weight for warm in full], want=room, turn=self._turn)
@@ -249,8 +266,10 @@ class Claimer:
         self.claims += 1
         self._turn += 1
         self._buffer.put_first(taken.tasks)
+        if taken.tasks:
+            self._held[token] = len(taken.tasks)
         if not taken.tasks and not taken.contended:
-            # nothing there, or no room: the next look or wake-up tells when to try again
+            # nothing there, or no room: the next look, or a place that becomes free, tells when to try again
             self._special_found.clear()
         return len(taken.tasks)
 

@@ -31,8 +31,12 @@ _PATIENCE = 30.0
 class Reporter:
     """Runs until told to finish; `add` never waits."""
 
-    def __init__(self, database: Database, *, on_lost: Callable[[Outcome], None], wake: Callable[[], None]) -> None:
+    def __init__(
+        self, database: Database, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
+        wake: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._database = database
+        self._on_settled = on_settled
         self._on_lost = on_lost
         self._wake = wake
         self._outcomes: list[Outcome] = []
@@ -42,10 +46,13 @@ class Reporter:
         self._finishing = False
         self._writing_lines = False
         self._second: asyncio.Task[None] | None = None
+        self._flushing = 0
         self.settled = 0
 
-    def __len__(self) -> int:
-        return len(self._outcomes)
+    @property
+    def idle(self) -> bool:
+        """Whether all that was added has been settled."""
+        return not self._outcomes and not self._flushing
 
     def add(self, outcome: Outcome) -> None:
         self._outcomes.append(outcome)
@@ -104,6 +111,7 @@ class Reporter:
         self._writing_lines = self._writing_lines or bool(lines)
         pause = _FIRST_PAUSE
         began = time.monotonic()
+        self._flushing += 1
         try:
             while True:
                 try:
@@ -118,6 +126,7 @@ class Reporter:
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
         finally:
+            self._flushing -= 1
             if lines:
                 self._writing_lines = False
 
@@ -136,6 +145,7 @@ class Reporter:
         if settled is None:
             return
         self.settled += len(outcomes)
+        self._on_settled(outcomes)
         for outcome in settled.lost:
             self._on_lost(outcome)
         if settled.wake:

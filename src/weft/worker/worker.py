@@ -5,10 +5,11 @@ rest back (their attempt does not count), settle everything, leave the cluster. 
 """
 
 import asyncio
+import contextlib
 import datetime as dt
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from weft.base import errors
@@ -62,7 +63,6 @@ class Worker:
         self._lines: dict[str, int] = {}
         self._buffer = Buffer()
         self._children = Children(target)
-        self._reporter = Reporter(database, on_lost=self._lost, wake=self._nudge)
         self._claimer = Claimer(
             database,
             serves=Serves(
@@ -71,6 +71,9 @@ class Worker:
             ),
             buffer=self._buffer, room=self._room, soon=self._soon,
         )  # fmt: skip
+        self._reporter = Reporter(
+            database, on_settled=self._claimer.settled, on_lost=self._lost, wake=self._nudge
+        )
         self._runners = Runners(
             self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._reporter.add,
             children=self._children, threads=concurrency, more_like=self._claimer.more_like,
@@ -108,30 +111,51 @@ class Worker:
 
     async def run(self) -> None:
         """Works until `stop`. Whatever happens, what was claimed is given back or left to its lease."""
+        async with self._staffed() as staff:
+            unlisten = self._hub.add("weft_wake", self._claimer.nudge)
+            claiming = asyncio.create_task(self._claim())
+            stopping = asyncio.create_task(self._stopping.wait())
+            try:
+                await asyncio.wait({stopping, claiming, *staff}, return_when=asyncio.FIRST_COMPLETED)
+                await self._stop_claiming(claiming)
+                await self._drain()
+            finally:
+                unlisten()
+                stopping.cancel()
+                claiming.cancel()
+            for one in (claiming, *staff):
+                if one.done() and not one.cancelled():
+                    one.result()  # what broke must be heard of
+
+    async def run_ready(self, let_in: Callable[[], Awaitable[None]]) -> int:
+        """Works until nothing is ready; answers how many attempts ended. `let_in` is awaited before each look."""
+        async with self._staffed():
+            while True:
+                calm = not (self._runners.running or len(self._buffer)) and self._reporter.idle
+                await let_in()
+                got = await self._claimer.once() + await self._claimer.claim_special()
+                if calm and not got:
+                    return self._reporter.settled
+                await asyncio.sleep(0.005)
+
+    @contextlib.asynccontextmanager
+    async def _staffed(self) -> AsyncIterator[list["asyncio.Task[None]"]]:
+        """Runners, reporter and attendant at work, but nobody who claims; yields those who should never end."""
         handler = logs.TaskLogHandler()
         logging.getLogger().addHandler(handler)
-        unlisten = self._hub.add("weft_wake", self._claimer.nudge)
         self._pulse.on_beat.append(self._beaten)
         reporting = asyncio.create_task(self._reporter.run())
         runners = [asyncio.create_task(self._runners.run()) for _ in range(self._concurrency)]
         attending = asyncio.create_task(self._attend())
-        claiming = asyncio.create_task(self._claim())
         try:
-            stopping = asyncio.create_task(self._stopping.wait())
-            await asyncio.wait({stopping, claiming, reporting}, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            await self._stop_claiming(claiming)
-            await self._drain()
-            if not claiming.cancelled():
-                await claiming
+            yield [reporting, attending]
         finally:
-            unlisten()
             self._pulse.on_beat.remove(self._beaten)
             self._runners.close()
-            for task in (*runners, attending, claiming):
+            for task in (*runners, attending):
                 task.cancel()
             # a handler that takes no notice of being cancelled must not keep us
-            await asyncio.wait({*runners, attending, claiming}, timeout=_LAST_WORDS)
+            await asyncio.wait({*runners, attending}, timeout=_LAST_WORDS)
             await self._children.close()
             logging.getLogger().removeHandler(handler)
             self._reporter.finish()

@@ -192,16 +192,18 @@ select
         where t.org_id = k.org_id and t.concurrency_key = k.key and t.state = 'running'
     ),
     (
-        -- one probe per state: the index has them apart, and a key may have very many
+        -- one probe per state, because the index has them apart and a key may have very many. At least, not exactly, the
+        -- state: ordered by id alone, the first would be sought along the primary key
         select f.id::text
         from (values ('scheduled'), ('blocked'), ('ready'), ('running')) as s (state)
         cross join lateral (
-            select t.id
+            select t.id, t.state
             from weft.tasks as t
-            where t.org_id = k.org_id and t.concurrency_key = k.key and t.state = s.state
-            order by t.id
+            where t.org_id = k.org_id and t.concurrency_key = k.key and t.state >= s.state
+            order by t.state, t.id
             limit 1
         ) as f
+        where f.state = s.state
         order by f.id
         limit 1
     )

@@ -52,12 +52,14 @@ select
         select f.id::text
         from (values ('scheduled'), ('blocked'), ('ready'), ('running')) as s (state)
         cross join lateral (
-            select k.id
+            -- see count_keys
+            select k.id, k.state
             from weft.tasks as k
-            where k.org_id = t.org_id and k.concurrency_key = t.concurrency_key and k.state = s.state
-            order by k.id
+            where k.org_id = t.org_id and k.concurrency_key = t.concurrency_key and k.state >= s.state
+            order by k.state, k.id
             limit 1
         ) as f
+        where f.state = s.state
         order by f.id
         limit 1
     ) as key_first,

@@ -6,7 +6,7 @@ with task as (
         org_id, kind, queue, lane, payload, state, urgency, max_attempts, run_at, tags, retry, timeout,
         heartbeat_timeout, job_id, run_id, step_id, parent_id, scheduled_for, correlation_id, trace_parent)
     select
-        coalesce(weft.current_org(), %(org)s::uuid, '00000000-0000-7000-8000-000000000001'), %(kind)s::text,
+        (select weft.acting_org(%(org)s::uuid)), %(kind)s::text,
         %(queue)s::text, %(lane)s::text, %(payload)s::jsonb,
         case when due.at > weft.now() then 'scheduled' else 'ready' end, 100 - %(priority)s::integer,
         %(max_attempts)s::integer, due.at, %(tags)s::text[], %(retry)s::jsonb, %(timeout)s::interval,
@@ -38,7 +38,7 @@ with task as (
         org_id, kind, queue, lane, payload, state, urgency, max_attempts, run_at, tags, retry, timeout, parent_id,
         correlation_id, trace_parent)
     select
-        coalesce(weft.current_org(), %(org)s::uuid, '00000000-0000-7000-8000-000000000001'), %(kind)s::text,
+        (select weft.acting_org(%(org)s::uuid)), %(kind)s::text,
         %(queue)s::text, %(lane)s::text, p.value, case when due.at > weft.now() then 'scheduled' else 'ready' end,
         100 - %(priority)s::integer, %(max_attempts)s::integer, due.at, %(tags)s::text[], %(retry)s::jsonb,
         %(timeout)s::interval, %(parent_id)s::uuid, %(correlation_id)s::text, %(trace_parent)s::text

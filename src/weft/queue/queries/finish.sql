@@ -1,5 +1,7 @@
 -- How attempts leave `running`. Every statement is fenced by (task, lease token); a token belongs to one attempt.
--- Rows are addressed by primary key and token only: an extra guard on the state flipped the plan.
+-- Rows are addressed by primary key and token only: an extra guard on the state flipped the plan. `= any(array[…])`
+-- says the same as `=` but leaves no other plan than to look each id up: planned while the table was nearly empty, a
+-- plain join walks the whole table, and goes on doing so when it has filled up.
 
 -- The one way out of the hot table: delete there, insert into history, one feed row, all or nothing per task.
 -- name: finish
@@ -9,7 +11,7 @@ with gone as (
         %(ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(reasons)s::text[], %(results)s::text[],
         %(errors)s::text[], %(started)s::double precision[]
     ) as v (id, token, state, reason, result, error, started)
-    where t.id = v.id and t.lease_token = v.token
+    where t.id = any(array[v.id]) and t.lease_token = v.token
     returning
         t.*, coalesce(v.state, 'completed') as new_state, v.reason as new_reason, v.result as new_result, v.error as new_error,
         v.started as new_started
@@ -78,7 +80,7 @@ with back as (
         %(ids)s::uuid[], %(tokens)s::uuid[], %(delays)s::double precision[], %(uncounted)s::integer[],
         %(lost)s::smallint[], %(outcomes)s::text[], %(errors)s::text[]
     ) as v (id, token, delay, uncounted, lost, outcome, error)
-    where t.id = v.id and t.lease_token = v.token
+    where t.id = any(array[v.id]) and t.lease_token = v.token
     returning t.id, t.state, t.queue
 ),
 feed as (
@@ -94,8 +96,13 @@ from back as b;
 -- name: ended_with
 select h.id::text, h.state
 from unnest(%(orgs)s::uuid[], %(ids)s::uuid[], %(tokens)s::uuid[]) as v (org_id, id, token)
-join weft.task_history as h
-    on h.org_id = v.org_id and h.id = v.id and h.lease_token = v.token;
+cross join lateral (
+    select e.id, e.state
+    from weft.task_history as e
+    where e.org_id = v.org_id and e.id = v.id and e.lease_token = v.token
+    -- one look-up each, never a join with the whole history
+    offset 0
+) as h;
 
 -- What settle must know of an attempt whose worker did not tell: rescue and HTTP ask here, and hold the row.
 -- name: held
@@ -117,13 +124,22 @@ with key as materialized (
             select count(*)
             from weft.tasks as c
             where c.org_id = k.org_id and c.concurrency_key = k.key and c.state in ('ready', 'running')
-        ) as room
+        ) as room,
+        -- in strict order nobody may pass one that waits for its time
+        coalesce(eldest.id > (
+            select s.id
+            from weft.tasks as s
+            where s.org_id = k.org_id and s.concurrency_key = k.key and s.state >= 'scheduled'
+            order by s.state, s.id
+            limit 1
+        ), false) as second
     from unnest(%(orgs)s::uuid[], %(keys)s::text[]) as k (org_id, key)
     cross join lateral (
-        select c.id, c.concurrency
+        -- see count_keys
+        select c.id, c.state, c.concurrency
         from weft.tasks as c
-        where c.state = 'blocked' and c.org_id = k.org_id and c.concurrency_key = k.key
-        order by c.id
+        where c.state >= 'blocked' and c.org_id = k.org_id and c.concurrency_key = k.key
+        order by c.state, c.id
         limit 1
     ) as eldest
     cross join lateral (
@@ -133,22 +149,14 @@ with key as materialized (
         order by c.urgency, c.run_at, c.id
         limit 1
     ) as keenest
+    where eldest.state = 'blocked'
 ),
 in_order as (
     select c.id
     from key as k
     join weft.tasks as c
-        on c.id = k.eldest
-    where k.strict
-        and k.room > 0
-        and c.state = 'blocked'
-        and c.cancel_requested_at is null
-        -- nor may it pass one that waits for its time
-        and not exists (
-            select
-            from weft.tasks as s
-            where s.org_id = k.org_id and s.concurrency_key = k.key and s.state = 'scheduled' and s.id < k.eldest
-        )
+        on c.id = any(array[k.eldest])
+    where k.strict and k.room > 0 and not k.second and c.state = 'blocked' and c.cancel_requested_at is null
     for update of c skip locked
 ),
 by_claim_order as (
@@ -174,7 +182,6 @@ returning t.queue;
 select t.id::text
 from weft.tasks as t
 where t.cancel_requested_at is not null and t.state <> 'running'
-order by t.id
 limit %(take)s
 for update skip locked;
 

@@ -13,7 +13,7 @@ set progress = coalesce(v.progress, t.progress),
 from unnest(
     %(ids)s::uuid[], %(tokens)s::uuid[], %(progress)s::smallint[], %(messages)s::text[], %(started)s::double precision[]
 ) as v (id, token, progress, message, started)
-where t.id = v.id and t.lease_token = v.token
+where t.id = any(array[v.id]) and t.lease_token = v.token
 returning t.id::text;
 
 -- Which of these a worker still holds. It asks after it was taken for dead.
@@ -21,7 +21,7 @@ returning t.id::text;
 select t.id::text
 from unnest(%(ids)s::uuid[], %(tokens)s::uuid[]) as v (id, token)
 join weft.tasks as t
-    on t.id = v.id and t.lease_token = v.token;
+    on t.id = any(array[v.id]) and t.lease_token = v.token;
 
 -- Log lines are kept only while the lease holds. The row is share-locked: a mere look at the token let a stale
 -- line through while rescue committed.

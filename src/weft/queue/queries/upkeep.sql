@@ -115,7 +115,7 @@ order by o.id;
 
 -- name: prune_org
 with old as (
-    select h.org_id, h.id
+    select h.id
     from weft.task_history as h
     where h.org_id = %(org_id)s and h.id < weft.uuid7_floor(weft.now() - %(older)s) and h.finished_at < weft.now() - %(older)s
     order by h.id
@@ -123,23 +123,21 @@ with old as (
 ),
 logs as (
     delete from weft.task_logs as l
-    using old as o
-    where l.task_id = o.id
+    where l.task_id = any(array(select o.id from old as o))
 )
 delete from weft.task_history as h
-using old as o
-where h.org_id = o.org_id and h.id = o.id;
+where h.org_id = %(org_id)s and h.id = any(array(select o.id from old as o));
 
 -- name: prune_dedupe_keys
 delete from weft.dedupe_keys as d
-where (d.org_id, d.kind, d.dedupe_key) in (
-    select e.org_id, e.kind, e.dedupe_key
+where d.ctid = any(array(
+    select e.ctid
     from weft.dedupe_keys as e
     where e.expires_at <= weft.now()
     order by e.expires_at
     limit %(take)s
     for update skip locked
-);
+));
 
 -- name: make_partitions
 select weft.make_partitions(%(months)s);

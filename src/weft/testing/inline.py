@@ -1,0 +1,47 @@
+"""Running what is ready right here, without a worker that goes on."""
+
+from typing import Protocol
+
+from weft.base.version import VERSION
+from weft.cluster import nodes
+from weft.cluster.pulse import Pulse
+from weft.db.database import Database
+from weft.db.notify import Hub
+from weft.queue import promote
+from weft.sdk.task import Registry
+from weft.worker.worker import Worker
+
+
+class Runs(Protocol):
+    """An App."""
+
+    registry: Registry
+
+    async def open(self) -> Database: ...
+
+
+async def run_pending(app: Runs, *, concurrency: int = 10) -> int:
+    """Claims and runs everything that is ready or due, and whatever that makes ready, until nothing is.
+
+    Answers how many attempts ended, retries included. It is a worker in every respect, but for one thing: it ends. What
+    is due later (a retry with a pause, a snooze) stays: move the clock and call again. Only tasks the app declares are
+    run. Their errors are not raised here; await the result to see them.
+    """
+    database = await app.open()
+    handlers = list(app.registry)
+    node = nodes.here(version=VERSION, handlers=[task.kind for task in handlers], concurrency=concurrency)
+    pulse = Pulse(database, node=node)
+    worker = Worker(database, hub=Hub(database), pulse=pulse, handlers=handlers, concurrency=concurrency)
+
+    async def let_in() -> None:
+        """What the leader's upkeep does elsewhere."""
+        async with database.tx() as tx:
+            while await promote.once(tx) == promote.BATCH:
+                pass
+            await promote.unblock(tx)
+
+    await pulse.start()
+    try:
+        return await worker.run_ready(let_in)
+    finally:
+        await pulse.stop()

@@ -1,0 +1,28 @@
+"""Ids: uuid7 carries its time, and the bounds made from times order with it."""
+
+import datetime as dt
+import uuid
+
+import hypothesis
+from hypothesis import strategies as st
+
+from weft.base import ids
+
+times = st.datetimes(dt.datetime(1970, 1, 2), dt.datetime(5000, 1, 1), timezones=st.just(dt.UTC))  # noqa: DTZ001
+
+
+@hypothesis.given(times)
+def test_a_floor_is_a_uuid7_of_its_millisecond(at: dt.datetime) -> None:
+    low = ids.floor(at)
+    assert (low.version, low.variant) == (7, uuid.RFC_4122)
+    assert abs(ids.made_at(low) - at) <= dt.timedelta(milliseconds=1)
+
+
+@hypothesis.given(times, times)
+def test_floors_order_as_their_times_do(one: dt.datetime, other: dt.datetime) -> None:
+    if one <= other:
+        assert ids.floor(one) <= ids.floor(other)
+
+
+def test_tokens_do_not_repeat() -> None:
+    assert len({ids.token() for _ in range(1000)}) == 1000

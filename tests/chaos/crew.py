@@ -1,0 +1,77 @@
+"""The app that chaos tests run in processes of their own: `python crew.py URL DIARY [--lease S] [--queues a,b] [--no-lead]`.
+
+Its tasks keep a diary: one line per event in a file, written at once, whatever becomes of the database.
+"""
+
+import argparse
+import asyncio
+import datetime as dt
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+
+from weft import App, Context
+
+app = App(database_url=os.environ.get("CREW_URL", "postgresql://nowhere/none"))
+DIARY = Path(os.environ.get("CREW_DIARY", "/dev/null"))
+
+NOW = {"backoff": "fixed", "base": 0}
+
+
+def note(event: str, task_id: str) -> None:
+    line = f"{event} {task_id} {os.getpid()} {time.time()}\n"
+    file = os.open(DIARY, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.write(file, line.encode())
+    os.close(file)
+
+
+def gate(name: object) -> Path:
+    """A file that opens a gate for a process (or for all) once it is there."""
+    return DIARY.with_name(f"gate-{name}")
+
+
+@app.task(retry=NOW)
+async def hold(ctx: Context) -> int:
+    """Runs until its process is let go."""
+    note("start", ctx.task_id)
+    while not (gate(os.getpid()).exists() or gate("all").exists()):
+        await asyncio.sleep(0.02)
+    note("end", ctx.task_id)
+    return os.getpid()
+
+
+@app.task(retry=NOW)
+async def quick(ctx: Context) -> int:
+    await asyncio.sleep(0.01)
+    note("end", ctx.task_id)
+    return os.getpid()
+
+
+@app.task(retry=NOW)
+async def kill_worker(ctx: Context) -> None:
+    note("start", ctx.task_id)
+    await asyncio.sleep(0.05)
+    os._exit(9)
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lease", type=float, default=10)
+    parser.add_argument("--queues", default="")
+    parser.add_argument("--no-lead", action="store_true")
+    parser.add_argument("--concurrency", type=int, default=10)
+    told = parser.parse_args()
+    roles = ("worker",) if told.no_lead else ("worker", "scheduler")
+    queues = [queue for queue in told.queues.split(",") if queue]
+    async with app.worker(
+        lease=dt.timedelta(seconds=told.lease), queues=queues, roles=roles, concurrency=told.concurrency
+    ):
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level="INFO", stream=sys.stderr, format="%(asctime)s %(process)d %(name)s %(message)s")
+    asyncio.run(main())

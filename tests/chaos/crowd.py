@@ -1,0 +1,130 @@
+"""Workers in processes of their own, to be killed; what their tasks wrote; and waiting with a deadline."""
+
+import asyncio
+import dataclasses
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+LONG = 60.0
+"""Seconds after which a test gives up. How long things really took is printed, not asserted."""
+
+HERE = Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """A line of the diary."""
+
+    what: str
+    task: str
+    pid: int
+    at: float
+
+
+class Crowd:
+    """Starts workers on one database and makes sure that none outlives the test."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self.folder = folder
+        self._members: list[asyncio.subprocess.Process] = []
+
+    async def start(self, *options: str) -> asyncio.subprocess.Process:
+        """A worker that has beaten once."""
+        environment = {**os.environ, "CREW_URL": self.url, "CREW_DIARY": str(self.folder / "diary")}
+        log = (self.folder / "stderr").open("ab")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(HERE / "crew.py"), *options, stdout=asyncio.subprocess.PIPE, stderr=log, env=environment
+        )
+        log.close()
+        self._members.append(process)
+        assert process.stdout is not None
+        async with asyncio.timeout(LONG):
+            assert await process.stdout.readline() == b"ready\n", (self.folder / "stderr").read_text()[-4000:]
+        return process
+
+    def alive(self) -> int:
+        return sum(one.returncode is None for one in self._members)
+
+    def diary(self) -> list[Event]:
+        file = self.folder / "diary"
+        if not file.exists():
+            return []
+        events = []
+        for line in file.read_text().splitlines():
+            what, task, pid, at = line.split()
+            events.append(Event(what, task, int(pid), float(at)))
+        return events
+
+    def let_go(self, who: object = "all") -> None:
+        """Opens the gate for tasks that hold."""
+        (self.folder / f"gate-{who}").touch()
+
+    async def close(self) -> None:
+        for process in self._members:
+            if process.returncode is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            await process.wait()
+
+
+async def until(question: Callable[[], Awaitable[Any] | Any], *, within: float = LONG) -> Any:
+    """The first answer that is true."""
+    deadline = time.monotonic() + within
+    while True:
+        answer = question()
+        if isinstance(answer, Awaitable):
+            answer = await answer
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"not so within {within} s"
+        await asyncio.sleep(0.02)
+
+
+def rows(url: str, statement: str, *arguments: Any) -> list[tuple[Any, ...]]:
+    """What a bystander sees, on a connection of its own."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        return connection.execute(statement, arguments).fetchall()  # type: ignore[arg-type]
+
+
+def value(url: str, statement: str, *arguments: Any) -> Any:
+    return rows(url, statement, *arguments)[0][0]
+
+
+def enqueue(url: str, kind: str, *, count: int = 1, queue: str = "default") -> list[str]:
+    """From plain SQL, as any other language would."""
+    statement = "select weft.enqueue(%s, queue => %s)::text from generate_series(1, %s)"
+    return [row[0] for row in rows(url, statement, kind, queue, count)]
+
+
+async def finished(url: str, count: int, *, within: float = LONG) -> None:
+    """Waits until so many tasks have ended."""
+    await until(lambda: value(url, "select count(*) from weft.task_history") >= count, within=within)
+
+
+async def seasoned(url: str) -> None:
+    """Waits until the server is old enough for a missing liveness lock to mean something."""
+    asked = "select statement_timestamp() - pg_postmaster_start_time() > interval '15.5 seconds'"
+    await until(lambda: value(url, asked))
+
+
+def say(capsys: Any, text: str) -> None:
+    """Prints a measurement, past pytest's capture."""
+    with capsys.disabled():
+        print(f"\n    {text}")
+
+
+def check(url: str, tasks: list[str]) -> None:
+    """What holds after whatever happened: everything ended once, nobody holds anything."""
+    assert value(url, "select count(*) from weft.tasks") == 0
+    ended = rows(url, "select id::text, state from weft.task_history where id::text = any(%s)", tasks)
+    assert sorted(id for id, _ in ended) == sorted(tasks)
+    idle = "select count(*) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()"
+    assert value(url, idle) == 0

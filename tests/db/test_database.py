@@ -1,0 +1,142 @@
+"""Transactions and connections: what commits, what rolls back, what each connection is limited to, what errors say."""
+
+import asyncio
+import uuid
+
+import psycopg
+import pytest
+from psycopg import errors as pg
+
+from weft.base import config, errors
+from weft.db import connect
+from weft.db.database import Database
+from weft.db.tx import Tx, translate
+
+COUNT = "select count(*) from weft.locks"
+LOCK = (
+    "insert into weft.locks (org_id, name, owner, token, expires_at) "
+    "values (gen_random_uuid(), %(name)s, 'o', gen_random_uuid(), now())"
+)
+
+
+async def count(database: Database) -> int:
+    async with database.once() as tx:
+        return int(await tx.value(COUNT))
+
+
+async def test_a_transaction_commits_at_the_end_and_rolls_back_if_it_raises(database: Database) -> None:
+    async with database.tx() as tx:
+        assert await tx.run(LOCK, {"name": "a"}) == 1
+        assert await count(database) == 0
+    with pytest.raises(LookupError):
+        async with database.tx() as tx:
+            await tx.run(LOCK, {"name": "b"})
+            raise LookupError
+    assert await count(database) == 1
+
+
+async def test_a_cancelled_transaction_leaves_nothing_and_gives_its_connection_back(database_url: str) -> None:
+    database = Database(config.Settings(database_url=database_url, pool_size=1))
+    begun = asyncio.Event()
+
+    async def hang() -> None:
+        async with database.tx() as tx:
+            await tx.run(LOCK, {"name": "a"})
+            begun.set()
+            await tx.run("select pg_sleep(60)")
+
+    hanging = asyncio.create_task(hang())
+    await begun.wait()
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+    assert await count(database) == 0
+    await database.close()
+
+
+async def test_work_connections_carry_their_limits(tx: Tx) -> None:
+    expected = {
+        "role": "weft_engine", "statement_timeout": "30s", "lock_timeout": "10s", "TimeZone": "UTC", "jit": "off",
+        "idle_in_transaction_session_timeout": "10s", "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
+    }  # fmt: skip
+    found = {name: await tx.value(f"select current_setting('{name}')") for name in expected}
+    assert found == expected
+
+
+async def test_a_connection_through_a_pooler_carries_no_session_but_each_transaction_does(database_url: str) -> None:
+    assert "options" not in connect.parameters("host=x", purpose="work", pooled=True)
+    database = Database(config.Settings(database_url=database_url, pooled=True))
+    async with database.once() as tx:
+        assert await tx.value("select current_user") == "weft_engine"
+        assert await tx.value("select current_setting('statement_timeout')") == "30s"
+        assert await tx.value("select count(*) from pg_prepared_statements") == 0
+    async with database.once(org=uuid.uuid4()) as tx:
+        assert await tx.value("select current_user") == "weft_tenant"
+    await database.close()
+
+
+def test_options_of_the_url_are_kept_and_what_it_says_wins() -> None:
+    found = connect.parameters("host=h options='-c search_path=x' application_name=mine connect_timeout=3", purpose="work")
+    assert found["options"].startswith("-c search_path=x -c tcp_keepalives_idle")
+    assert (found["application_name"], found["connect_timeout"], found["tcp_user_timeout"]) == ("mine", "3", "10000")
+
+
+def test_a_url_that_is_none_is_refused() -> None:
+    with pytest.raises(errors.ConfigError, match="the database URL is not valid"):
+        connect.parameters("nonsense", purpose="work")
+
+
+async def test_a_database_that_is_not_there_is_unavailable_with_the_reason() -> None:
+    database = Database(config.Settings(database_url="host=127.0.0.1 port=1 connect_timeout=2"))
+    with pytest.raises(errors.Unavailable, match="refused"):
+        await database.open()
+
+
+async def test_a_reserved_connection_is_its_own(database: Database) -> None:
+    async with await database.reserve() as one, await database.reserve() as two:
+        pids = {connection.info.backend_pid for connection in (one, two)}
+    assert len(pids) == 2
+
+
+async def test_a_connection_the_server_dropped_is_replaced(database: Database, database_url: str) -> None:
+    async with database.once() as tx:
+        pid = await tx.value("select pg_backend_pid()")
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute("select pg_terminate_backend(%s)", (pid,))
+    with pytest.raises(errors.Unavailable):
+        async with database.once() as tx:
+            await tx.value("select 1")
+    async with database.once() as tx:
+        assert await tx.value("select 1") == 1
+
+
+async def test_a_commit_that_cannot_be_confirmed_is_said_to_be_unknown(database: Database, database_url: str) -> None:
+    with pytest.raises(errors.OutcomeUnknown):
+        async with database.tx() as tx:
+            pid = await tx.value("select pg_backend_pid()")
+            await tx.run(LOCK, {"name": "a"})
+            with psycopg.connect(database_url, autocommit=True) as owner:
+                owner.execute("select pg_terminate_backend(%s)", (pid,))
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (pg.CheckViolation("x"), errors.InvalidInput), (pg.RaiseException("x"), errors.InvalidInput),
+        (pg.InvalidTextRepresentation("x"), errors.InvalidInput), (pg.UndefinedTable("x"), errors.MigrationError),
+        (pg.UndefinedColumn("x"), errors.MigrationError), (pg.AdminShutdown("x"), errors.Unavailable),
+        (pg.QueryCanceled("x"), errors.Unavailable), (psycopg.OperationalError("x"), errors.Unavailable),
+        (pg.UniqueViolation("x"), errors.DatabaseError), (pg.InsufficientPrivilege("x"), errors.DatabaseError),
+    ],
+)  # fmt: skip
+def test_the_drivers_errors_become_ours(error: psycopg.Error, expected: type[errors.WeftError]) -> None:
+    assert type(translate(error)) is expected
+
+
+async def test_an_error_of_a_statement_is_ours_and_names_the_cause(database: Database) -> None:
+    with pytest.raises(errors.MigrationError, match="run `weft migrate up`"):
+        async with database.once() as tx:
+            await tx.rows("select from weft.nothing")
+    with pytest.raises(errors.InvalidInput):
+        async with database.once() as tx:
+            await tx.rows("select 'x'::uuid")

@@ -1,0 +1,46 @@
+"""Named statements: read once, found by name, never twice."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.base import errors
+from weft.db import statements
+
+SOURCE = """-- what the file is for
+
+-- Why it is so.
+-- name: first
+select 1
+from a;
+
+-- A word about the second.
+-- name: second
+-- said inside
+select ';' as semicolon;
+"""
+
+
+def test_a_name_starts_a_statement_and_words_between_belong_to_none() -> None:
+    assert statements.parse(SOURCE) == {
+        "first": "select 1\nfrom a", "second": "-- said inside\nselect ';' as semicolon"}  # fmt: skip
+
+
+def test_a_statement_that_is_not_there_is_named() -> None:
+    with pytest.raises(AttributeError, match=r"weft\.queue has no statement named nothing"):
+        _ = statements.load("weft.queue").nothing
+
+
+def test_a_package_is_read_once() -> None:
+    assert statements.load("weft.queue") is statements.load("weft.queue")
+
+
+def test_the_same_name_in_two_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "statements_twice"
+    (package / "queries").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "queries.sql").write_text("-- name: one\nselect 1;\n")
+    (package / "queries" / "more.sql").write_text("-- name: one\nselect 2;\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(errors.ConfigError, match="the statement one is there twice"):
+        statements.load("statements_twice")

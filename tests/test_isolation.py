@@ -1,0 +1,237 @@
+"""Tenant isolation, held by the database itself: whatever a statement forgets, one org cannot see or touch another's."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+
+import hands
+import pytest
+
+from weft.app import App
+from weft.base import errors
+from weft.db.database import Database
+from weft.db.tx import Tx
+from weft.queue import tasks
+from weft.settle import rescue
+
+ROWS = {
+    "tasks": "(org_id, kind) values (%(org)s, 'mail')",
+    "task_history": "(id, org_id, kind, queue, lane, payload, state, urgency, attempt, uncounted, losses, created_at, run_at, "
+    "finished_at) values (weft.uuid7(), %(org)s, 'mail', 'q', 'q', '{}', 'failed', 50, 1, 0, 0, now(), now(), now())",
+    "task_logs": "(task_id, org_id, attempt, at, level, message) values (weft.uuid7(), %(org)s, 1, now(), 'info', 'm')",
+    "dedupe_keys": "(org_id, kind, dedupe_key, task_id) values (%(org)s, 'mail', 'k', weft.uuid7())",
+    "queues": "(org_id, name) values (%(org)s, 'q')",
+    "locks": "(org_id, name, owner, token, expires_at) values (%(org)s, 'l', 'o', gen_random_uuid(), now() + interval '1 h')",
+    "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
+}
+"""A row of every table that belongs to an org."""
+
+NOBODYS = {"migrations"}
+"""Tables that hold nothing of any org, so that whoever may read them may read all."""
+
+
+@pytest.fixture
+async def orgs(database: Database) -> AsyncIterator[tuple[uuid.UUID, uuid.UUID]]:
+    """Two orgs with a row each in every table."""
+    async with database.tx() as tx:
+        both = await hands.new_org(tx, "mine"), await hands.new_org(tx, "theirs")
+        for org in both:
+            for table, values in ROWS.items():
+                await tx.run(f"insert into weft.{table} {values}", {"org": org})
+    yield both
+
+
+async def refused(database: Database, tenant: uuid.UUID, statement: str, **facts: object) -> bool:
+    """Whether a statement of a tenant is refused or touches nothing."""
+    try:
+        async with database.tx(org=tenant) as tx:
+            return await tx.run(statement, facts) == 0
+    except errors.DatabaseError:
+        return True
+
+
+async def test_every_table_that_has_an_org_is_tested_here(tx: Tx) -> None:
+    found = await tx.rows(
+        """
+        select c.relname
+        from pg_class as c
+        join pg_attribute as a on a.attrelid = c.oid and a.attname = 'org_id'
+        where c.relnamespace = 'weft'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+        """
+    )
+    assert {name for (name,) in found} == set(ROWS)
+
+
+async def test_every_table_forces_row_level_security_on_everybody(tx: Tx) -> None:
+    found = await tx.rows(
+        """
+        select c.relname
+        from pg_class as c
+        where c.relnamespace = 'weft'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+            and not (c.relrowsecurity and c.relforcerowsecurity)
+        """
+    )
+    assert {name for (name,) in found} == NOBODYS
+
+
+async def test_partitions_can_be_reached_through_their_parents_only(tx: Tx) -> None:
+    found = await tx.rows(
+        """
+        select c.relname
+        from pg_class as c
+        cross join unnest(array['weft_engine', 'weft_tenant', 'public']) as role
+        where c.relnamespace = 'weft'::regnamespace and c.relispartition and c.relkind = 'r'
+            and has_table_privilege(role, c.oid, 'select, insert, update, delete, truncate')
+        """
+    )
+    assert found == []
+
+
+async def test_the_public_may_do_nothing(tx: Tx) -> None:
+    found = await tx.rows(
+        """
+        select c.relname
+        from pg_class as c
+        where c.relnamespace = 'weft'::regnamespace
+            and c.relkind in ('r', 'p', 'v')
+            and has_table_privilege('public', c.oid, 'select, insert, update, delete, truncate')
+        """
+    )
+    assert found == [] and await tx.value("select not has_schema_privilege('public', 'weft', 'usage, create')")
+
+
+async def test_work_runs_as_an_engine_that_is_no_superuser(tx: Tx) -> None:
+    found = await tx.rows(
+        "select rolname, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb from pg_roles where rolname like 'weft%%'", {}
+    )
+    assert sorted(found) == [(name, False, False, False, False) for name in ("weft_engine", "weft_tenant")]
+    assert await tx.value("select current_user") == "weft_engine"
+    assert not await tx.value("select has_schema_privilege(current_user, 'weft', 'create')")
+
+
+async def test_all_views_ask_as_their_asker(tx: Tx) -> None:
+    found = await tx.rows(
+        """
+        select c.oid::regclass::text
+        from pg_class as c
+        join pg_namespace as n on n.oid = c.relnamespace
+        where c.relkind = 'v' and n.nspname not in ('pg_catalog', 'information_schema')
+            and not coalesce('security_invoker=true' = any(c.reloptions), false)
+        """
+    )
+    assert found == []
+    assert await tx.value("select count(*) from pg_views where schemaname = 'forge'") > 0
+
+
+@pytest.mark.parametrize("table", ROWS)
+async def test_a_tenant_sees_and_touches_only_its_own(
+    database: Database, orgs: tuple[uuid.UUID, uuid.UUID], table: str
+) -> None:
+    mine, theirs = orgs
+    async with database.tx(org=mine) as tx:
+        assert await tx.value("select current_user") == "weft_tenant"
+        assert await tx.rows(f"select org_id from weft.{table}") == [(mine,)]
+    assert await refused(database, mine, f"insert into weft.{table} {ROWS[table]}", org=theirs)
+    assert await refused(database, mine, f"update weft.{table} set org_id = %(mine)s where org_id <> %(mine)s", mine=mine)
+    assert await refused(database, mine, f"update weft.{table} set org_id = %(theirs)s", theirs=theirs)
+    assert await refused(database, mine, f"delete from weft.{table} where org_id <> %(mine)s", mine=mine)
+    async with database.tx() as tx:
+        found = await tx.rows(f"select org_id from weft.{table} where org_id = any(%(orgs)s)", {"orgs": list(orgs)})
+    assert sorted(org for (org,) in found) == sorted(orgs)
+
+
+@pytest.mark.parametrize("table", [*ROWS, "orgs"])
+async def test_a_tenant_without_an_org_sees_nothing(
+    database: Database, orgs: tuple[uuid.UUID, uuid.UUID], table: str
+) -> None:
+    async with database.tx() as tx:
+        await tx.run("set local role weft_tenant")
+        assert await tx.rows(f"select from weft.{table}") == []
+
+
+async def test_a_tenant_sees_its_own_org_only_and_cannot_change_it(
+    database: Database, orgs: tuple[uuid.UUID, uuid.UUID]
+) -> None:
+    mine, _ = orgs
+    async with database.tx(org=mine) as tx:
+        assert await tx.rows("select slug from weft.orgs") == [("mine",)]
+    assert await refused(database, mine, "update weft.orgs set max_concurrent = 1000")
+
+
+@pytest.mark.parametrize("table", ["changes", "change_inbox", "leaders"])
+async def test_what_all_orgs_share_is_closed_to_tenants(
+    database: Database, orgs: tuple[uuid.UUID, uuid.UUID], table: str
+) -> None:
+    with pytest.raises(errors.DatabaseError, match="permission denied"):
+        async with database.tx(org=orgs[0]) as tx:
+            await tx.rows(f"select from weft.{table}")
+
+
+CALLS = [
+    "select weft.enqueue('mail', org => %(org)s)",
+    "select weft.try_enqueue('mail', org => %(org)s)",
+    "select weft.enqueue_many('mail', '[{}]', org => %(org)s)",
+    "select weft.cancel((select weft.uuid7()), %(org)s)",
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_a_tenant_cannot_act_for_another_org(
+    database: Database, orgs: tuple[uuid.UUID, uuid.UUID], call: str
+) -> None:
+    mine, theirs = orgs
+    with pytest.raises(errors.DatabaseError, match="belongs to another org"):
+        async with database.tx(org=mine) as tx:
+            await tx.rows(call, {"org": theirs})
+    with pytest.raises(errors.DatabaseError, match="must say its org"):
+        async with database.tx() as tx:
+            await tx.run("set local role weft_tenant")
+            await tx.rows(call, {"org": theirs})
+
+
+async def test_a_tenant_enqueues_for_its_own_org_without_saying_it(
+    database: Database, orgs: tuple[uuid.UUID, uuid.UUID]
+) -> None:
+    mine, theirs = orgs
+    async with database.tx(org=mine) as tx:
+        made = [await hands.put(tx), await hands.put(tx, dedupe_key="k"), *await hands.put_many(tx, 2)]
+        assert {(await hands.look(tx, id, org=mine)).org_id for id in made} == {mine}
+    for options in ({}, {"dedupe_key": "x"}):
+        with pytest.raises(errors.DatabaseError, match="belongs to another org"):
+            async with database.tx(org=mine) as tx:
+                await hands.put(tx, org=theirs, **options)
+
+
+async def test_a_tenant_cannot_look_at_or_steer_another_orgs_task(
+    database: Database, orgs: tuple[uuid.UUID, uuid.UUID]
+) -> None:
+    mine, theirs = orgs
+    async with database.tx() as tx:
+        id = await hands.put(tx, org=theirs)
+    async with database.tx(org=mine) as tx:
+        with pytest.raises(errors.NotFound):
+            await tasks.get(tx, id=uuid.UUID(id), org=theirs)
+        assert await rescue.cancel_one(tx, id=uuid.UUID(id), org=mine) == "unknown"
+        assert await tasks.stats(tx, org=theirs) == []
+
+
+async def test_the_org_of_a_transaction_ends_with_it(database: Database, orgs: tuple[uuid.UUID, uuid.UUID]) -> None:
+    mine, theirs = orgs
+
+    async def seen(org: uuid.UUID | None) -> int:
+        async with database.once(org=org) as tx:
+            return int(await tx.value("select count(*) from weft.tasks"))
+
+    answers = await asyncio.gather(*(seen(org) for org in (mine, None, theirs, None) * 10))
+    assert answers == [1, 2, 1, 2] * 10
+
+
+async def test_the_app_speaks_for_the_org_it_is_told(database_url: str) -> None:
+    async with App(database_url=database_url) as app:
+        async with app.tx() as tx:
+            other = await hands.new_org(tx, "other")
+        made = await app.enqueue("mail", {}, check=False, org=other)
+        with pytest.raises(errors.NotFound):
+            await app.get(made.id)
+        assert (await app.get(made.id, org=other)).org_id == other
+        assert [await app.cancel(made.id), await app.cancel(made.id, org=other)] == ["unknown", "cancelled"]
