@@ -22,6 +22,7 @@ BROAD = {
     "cluster/pulse.py": "around the listeners of a beat, which are other people's code",
     "worker/logs.py": "around what user code logs: formatting it must not fail the task",
     "worker/child_main.py": "around user code in a child process",
+    "worker/ending.py": "around the text of user code's own errors",
     "worker/runner.py": "around user code: whatever it raises is an outcome",
 }
 

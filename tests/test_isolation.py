@@ -4,9 +4,9 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 
-import hands
 import pytest
 
+import hands
 from weft.app import App
 from weft.base import errors
 from weft.db.database import Database
@@ -16,12 +16,13 @@ from weft.settle import rescue
 
 ROWS = {
     "tasks": "(org_id, kind) values (%(org)s, 'mail')",
-    "task_history": "(id, org_id, kind, queue, lane, payload, state, urgency, attempt, uncounted, losses, created_at, run_at, "
-    "finished_at) values (weft.uuid7(), %(org)s, 'mail', 'q', 'q', '{}', 'failed', 50, 1, 0, 0, now(), now(), now())",
+    "task_history": "(id, org_id, kind, queue, lane, payload, state, urgency, attempt, uncounted, losses, "
+    "created_at, run_at, finished_at) "
+    "values (weft.uuid7(), %(org)s, 'mail', 'q', 'q', '{}', 'failed', 50, 1, 0, 0, now(), now(), now())",
     "task_logs": "(task_id, org_id, attempt, at, level, message) values (weft.uuid7(), %(org)s, 1, now(), 'info', 'm')",
     "dedupe_keys": "(org_id, kind, dedupe_key, task_id) values (%(org)s, 'mail', 'k', weft.uuid7())",
     "queues": "(org_id, name) values (%(org)s, 'q')",
-    "locks": "(org_id, name, owner, token, expires_at) values (%(org)s, 'l', 'o', gen_random_uuid(), now() + interval '1 h')",
+    "locks": "(org_id, name, owner, token, expires_at) values (%(org)s, 'l', 'o', gen_random_uuid(), now())",
     "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
 }
 """A row of every table that belongs to an org."""

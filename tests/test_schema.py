@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import prepared
 import psycopg
 import pytest
 
+import prepared
 import weft
 from weft.cluster import model as cluster
 from weft.db import fresh, statements

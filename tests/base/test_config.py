@@ -14,7 +14,8 @@ def test_without_anything_said_the_defaults_hold() -> None:
 def test_every_setting_can_come_from_the_environment() -> None:
     found = config.load({
         "DATABASE_URL": "postgresql://x", "WEFT_DIRECT_URL": "postgresql://y", "WEFT_POOLED": "yes", "WEFT_FOLDER": "/data",
-        "WEFT_POOL_SIZE": "3", "WEFT_ALLOW_SHELL": "1", "WEFT_ALLOW_HOSTS": "a.internal, b.internal,", "WEFT_RETENTION_DAYS": "30",
+        "WEFT_POOL_SIZE": "3", "WEFT_ALLOW_SHELL": "1", "WEFT_ALLOW_HOSTS": "a.internal, b.internal,",
+        "WEFT_RETENTION_DAYS": "30",
     })  # fmt: skip
     assert found == config.Settings(
         database_url="postgresql://x", direct_url="postgresql://y", pooled=True, folder=Path("/data"), pool_size=3,

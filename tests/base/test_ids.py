@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from weft.base import ids
 
-times = st.datetimes(dt.datetime(1970, 1, 2), dt.datetime(5000, 1, 1), timezones=st.just(dt.UTC))  # noqa: DTZ001
+times = st.datetimes(dt.datetime(1970, 1, 2), dt.datetime(5000, 1, 1), timezones=st.just(dt.UTC))
 
 
 @hypothesis.given(times)

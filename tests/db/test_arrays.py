@@ -9,8 +9,8 @@ from weft.db import arrays
 from weft.db.tx import Tx
 
 HARD = [
-    None, "", "NULL", "null", " ", "a,b", "{}", '"', "\\", '\\"', "'", "a\nb", "\t", "ä日😀", "{\"a\": [1, null]}", "$1", "%s",
-    "\\u0000", "--", "x" * 10_000,
+    None, "", "NULL", "null", " ", "a,b", "{}", '"', "\\", '\\"', "'", "a\nb", "\t", "ä日😀", "{\"a\": [1, null]}", "$1",
+    "%s", "\\u0000", "--", "x" * 10_000,
 ]  # fmt: skip
 
 

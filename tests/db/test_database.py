@@ -37,16 +37,17 @@ async def test_a_transaction_commits_at_the_end_and_rolls_back_if_it_raises(data
 
 async def test_a_cancelled_transaction_leaves_nothing_and_gives_its_connection_back(database_url: str) -> None:
     database = Database(config.Settings(database_url=database_url, pool_size=1))
-    begun = asyncio.Event()
 
     async def hang() -> None:
         async with database.tx() as tx:
             await tx.run(LOCK, {"name": "a"})
-            begun.set()
             await tx.run("select pg_sleep(60)")
 
     hanging = asyncio.create_task(hang())
-    await begun.wait()
+    asleep = "select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as watching:
+        while await (await watching.execute(asleep)).fetchone() is None:
+            await asyncio.sleep(0)
     hanging.cancel()
     with pytest.raises(asyncio.CancelledError):
         await hanging

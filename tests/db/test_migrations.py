@@ -134,7 +134,8 @@ async def test_a_migration_killed_half_way_leaves_nothing_and_frees_its_lock(emp
 
 
 async def test_your_own_migrations_live_in_the_same_runner(migrated: Connection, tmp_path: Path) -> None:
-    (tmp_path / "0001_orders.sql").write_text("-- @up\ncreate table public.orders (id int);\n-- @down\ndrop table public.orders;")
+    both = "-- @up\ncreate table public.orders (id int);\n-- @down\ndrop table public.orders;"
+    (tmp_path / "0001_orders.sql").write_text(both)
     folder = tmp_path / "0002_lines"
     folder.mkdir()
     (folder / "1_table.sql").write_text("create table public.lines (id int);")
@@ -146,7 +147,7 @@ async def test_your_own_migrations_live_in_the_same_runner(migrated: Connection,
     assert await exists(migrated, "public.orders") and await exists(migrated, "public.lines")
 
 
-async def test_your_own_migrations_do_not_make_the_database_too_new_for_weft(migrated: Connection, database_url: str) -> None:
+async def test_your_own_migrations_do_not_make_a_database_too_new(migrated: Connection, database_url: str) -> None:
     assert await migrate.up(migrated, [SHOP]) == ["shop/0001_orders"]
     assert await migrate.up(migrated, migrate.ours()) == []
     async with App(database_url=database_url):

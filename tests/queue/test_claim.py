@@ -6,7 +6,6 @@ from collections import Counter
 
 import hands
 from hands import ORG
-
 from weft.base import ids
 from weft.db.database import Database
 from weft.db.tx import Tx

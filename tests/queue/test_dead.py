@@ -2,10 +2,10 @@
 
 import uuid
 
-import hands
 import pytest
-from hands import ORG
 
+import hands
+from hands import ORG
 from weft.base import errors
 from weft.db.tx import Tx
 from weft.queue import tasks
@@ -129,7 +129,7 @@ async def test_what_people_do_to_the_dead_is_journaled_and_in_the_feed(tx: Tx) -
     await tasks.discard(tx, org=ORG, ids=identifiers(made[1:]), actor="ann")
     assert await tx.rows("select actor, action, object_id from weft.journal order by id") == [
         ("ann", "task.redrive", made[0]), ("ann", "task.discard", made[1])]  # fmt: skip
-    assert [ids for (ids,) in await tx.rows("select ids::text[] from weft.change_inbox order by id")] == [[made[0]], [made[1]]]
+    assert await tx.rows("select ids::text[] from weft.change_inbox order by id") == [([made[0]],), ([made[1]],)]
 
 
 async def test_a_task_is_found_by_its_own_org_only(tx: Tx) -> None:

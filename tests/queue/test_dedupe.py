@@ -2,10 +2,10 @@
 
 import asyncio
 
-import hands
 import psycopg
 import pytest
 
+import hands
 from weft.app import App
 from weft.base import errors
 from weft.db.database import Database

@@ -4,13 +4,13 @@ import datetime as dt
 import uuid
 from collections.abc import AsyncIterator
 
-import hands
 import psycopg
 import pytest
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
+import hands
 from weft.app import App
 from weft.base import errors
 from weft.db.tx import Tx
@@ -71,8 +71,8 @@ async def test_what_is_not_due_is_scheduled(tx: Tx) -> None:
     at, delayed = await hands.put(tx, run_at=later), await hands.put(tx, delay="90m")
     assert await hands.states(tx, [at, delayed]) == ["scheduled", "scheduled"]
     assert (await hands.look(tx, at)).run_at == later
-    assert await hands.states(tx, [await hands.put(tx, delay=0), await hands.put(tx, run_at=later - dt.timedelta(days=9))]) == [
-        "ready", "ready"]  # fmt: skip
+    past, now = await hands.put(tx, run_at=later - dt.timedelta(days=9)), await hands.put(tx, delay=0)
+    assert await hands.states(tx, [past, now]) == ["ready", "ready"]
 
 
 async def test_ids_are_in_the_order_of_enqueue(tx: Tx) -> None:
@@ -108,15 +108,15 @@ async def test_sql_enqueues_in_any_drivers_own_transaction(database_url: str) ->
         connection.execute("""select weft.enqueue('mail', '{"to": "x"}', queue => 'post', priority => 60)""")
         connection.execute("""select weft.enqueue_many('mail', '[{"n": 1}, {"n": 2}]', delay => '1 hour')""")
         connection.commit()
-        found = connection.execute("select kind, queue, state, 100 - urgency, payload from weft.tasks order by id").fetchall()
+        query = "select kind, queue, state, 100 - urgency, payload from weft.tasks order by id"
+        found = connection.execute(query).fetchall()
     assert found[0] == ("mail", "post", "ready", 60, {"to": "x"})
     assert [row[2:] for row in found[1:]] == [("scheduled", 50, {"n": 1}), ("scheduled", 50, {"n": 2})]
 
 
 async def test_sql_enqueue_many_answers_ids_in_the_order_of_the_payloads(tx: Tx) -> None:
-    rows = await tx.rows(
-        """select weft.enqueue_many('mail', (select jsonb_agg(jsonb_build_object('n', n)) from generate_series(1, 500) as n))"""
-    )
+    many = "(select jsonb_agg(jsonb_build_object('n', n)) from generate_series(1, 500) as n)"
+    rows = await tx.rows(f"select weft.enqueue_many('mail', {many})")
     payloads = dict(await tx.rows("select id, payload -> 'n' from weft.tasks"))
     assert [payloads[id] for (id,) in rows] == list(range(1, 501))
 

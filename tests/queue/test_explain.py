@@ -3,10 +3,10 @@
 import datetime as dt
 import uuid
 
-import hands
 import pytest
-from hands import ORG
 
+import hands
+from hands import ORG
 from weft.base import errors, ids
 from weft.db.tx import Tx
 from weft.queue import explain, tasks
@@ -21,7 +21,8 @@ async def why(tx: Tx, id: str, *, org: uuid.UUID = ORG) -> Explanation:
 
 async def worker(tx: Tx, *, queues: tuple[str, ...] = (), capabilities: tuple[str, ...] = (), kind: str = "mail") -> None:
     await tx.run(
-        "insert into weft.nodes (id, hostname, ip_address, pid, version, lease, status, roles, queues, handlers, capabilities) "
+        "insert into weft.nodes "
+        "(id, hostname, ip_address, pid, version, lease, status, roles, queues, handlers, capabilities) "
         "values (gen_random_uuid(), 'h', 'i', 1, 'v', '10 s', 'active', '{worker}', %(q)s, %(h)s, %(c)s)",
         {"q": list(queues), "h": [kind], "c": list(capabilities)},
     )

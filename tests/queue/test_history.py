@@ -5,7 +5,6 @@ import uuid
 
 import hands
 from hands import ORG
-
 from weft.base import ids
 from weft.db.tx import Tx
 from weft.queue import lease, prune, tasks
@@ -17,7 +16,9 @@ async def partition_of(tx: Tx, id: str, table: str = "task_history", column: str
     return str(found[0][0])
 
 
-async def finished(tx: Tx, *, made: dt.datetime | None = None, org: uuid.UUID = ORG, ended: dt.datetime | None = None) -> str:
+async def finished(
+    tx: Tx, *, made: dt.datetime | None = None, org: uuid.UUID = ORG, ended: dt.datetime | None = None
+) -> str:
     """A finished task with a line of log, made at some time."""
     id = await hands.put(tx, org=org)
     if made is not None:
@@ -98,7 +99,8 @@ async def test_a_month_that_was_made_late_takes_what_is_its_own(tx: Tx) -> None:
     strays = [await finished(tx), await finished(tx), await finished(tx, made=JANUARY)]
     assert await partition_of(tx, strays[0]) == "weft.task_history_default"
     assert await prune.partitions(tx) == 2
-    assert [await partition_of(tx, id) for id in strays] == [f"weft.task_history_{now:%Y_%m}"] * 2 + ["weft.task_history_default"]
+    this_month = f"weft.task_history_{now:%Y_%m}"
+    assert [await partition_of(tx, id) for id in strays] == [this_month, this_month, "weft.task_history_default"]
     assert await partition_of(tx, strays[0], "task_logs", "task_id") == f"weft.task_logs_{now:%Y_%m}"
     assert [line.message for line in await tasks.logs(tx, id=uuid.UUID(strays[1]), org=ORG)] == ["a line"]
     assert await prune.partitions(tx) == 0

@@ -5,9 +5,9 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
-import hands
 import pytest
 
+import hands
 from weft.app import App
 from weft.base import errors
 from weft.db.database import Database
@@ -59,7 +59,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"delay": True}, "delay must be a timedelta, seconds or text"),
     ({"timeout": 0}, "timeout must be longer than nothing"),
     ({"timeout": "-5s"}, "is not a duration"),
-    ({"run_at": dt.datetime(2030, 1, 1)}, "with a timezone"),  # noqa: DTZ001
+    ({"run_at": dt.datetime(2030, 1, 1)}, "with a timezone"),
     ({"run_at": "tomorrow"}, "with a timezone"),
     ({"run_at": dt.datetime.now(dt.UTC), "delay": 1}, "run_at or delay, not both"),
     ({"max_attempts": 0}, "whole number from 1 to 1000"),
@@ -105,7 +105,7 @@ async def test_a_kind_nobody_knows_is_refused_unless_you_insist(app: App) -> Non
     for enqueue in (app.enqueue("nobody", {}), app.enqueue_many("nobody", [{}])):
         with pytest.raises(errors.UnknownKind, match=r"declare it with @app.task, start its worker, or pass check=False"):
             await enqueue
-    with pytest.raises(errors.UnknownKind, match="decorate it with @app.task"):
+    with pytest.raises(errors.UnknownKind, match=r"decorate it with @app\.task"):
         await app.enqueue(print, {})  # type: ignore[arg-type]
     assert (await app.enqueue("nobody", {}, check=False)).created
 
@@ -152,13 +152,13 @@ SQL = [
     ("select weft.enqueue('mail', '[]')", "must be a JSON object, not array"),
     ("select weft.enqueue('mail', null)", "must be a JSON object, not null"),
     ("select weft.enqueue('mail', '{\"x\": \"\\u0000\"}')", "Unicode escape|cannot be converted"),
-    ("select weft.enqueue('mail', jsonb_build_object('x', repeat('y', 300000)))", "the limit is 262144; store the data elsewhere"),
+    ("select weft.enqueue('mail', jsonb_build_object('x', repeat('y', 300000)))", "the limit is 262144; store"),
     ("select weft.enqueue('mail', (repeat('{\"x\":', 100) || '1' || repeat('}', 100))::jsonb)", "deeper than 64 levels"),
     ("select weft.enqueue('mail', concurrency_key => 'k', concurrency => -1)", "use 1 to 10000, or 0 for strict order"),
     ("select weft.enqueue('mail', dedupe_key => '')", "dedupe_key must be 1-1024 bytes"),
     ("select weft.enqueue('mail', concurrency_key => repeat('x', 1025))", "concurrency_key must be 1-1024 bytes"),
     ("select weft.enqueue('mail', dedupe_key => 'k', dedupe => 'sometimes')", "invalid input syntax for type interval"),
-    ("select weft.enqueue('mail', capabilities => (select array_agg(n || repeat('c', 250)) from generate_series(1, 5) as n))",
+    ("select weft.enqueue('mail', capabilities => array(select n || repeat('c', 250) from generate_series(1, 5) as n))",
      "longer than 1024 bytes together; use shorter or fewer names"),
     ("select weft.enqueue_many('mail', '{}')", "must be a JSON array of objects"),
     ("select weft.enqueue_many('mail', '[{}, 1]')", "every payload must be a JSON object"),
@@ -183,7 +183,7 @@ async def test_sql_refuses_the_same_and_stores_nothing(database: Database) -> No
 
 async def test_sql_takes_what_is_just_allowed(tx: Tx) -> None:
     deep = "(repeat('{\"x\":', 63) || '{}' || repeat('}', 63))::jsonb"
-    await tx.rows(f"select weft.enqueue('Grüße an alle', {deep}, queue => repeat('q', 255), dedupe_key => repeat('k', 1024))")
+    await tx.rows(f"select weft.enqueue('Grüße an alle', {deep}, dedupe_key => repeat('k', 1024))")
     await tx.rows("select weft.enqueue('mail', capabilities => (select array_agg(n || repeat('c', 248)) "
                   "from generate_series(1, 3) as n))")  # fmt: skip
     assert await hands.count(tx) == 2

@@ -2,10 +2,10 @@
 
 import asyncio
 
-import hands
 import hypothesis
 from hypothesis import strategies as st
 
+import hands
 from weft.db.database import Database
 from weft.db.tx import Tx
 from weft.queue import promote

@@ -4,10 +4,10 @@ import asyncio
 import datetime as dt
 import uuid
 
-import hands
 import pytest
-from hands import ORG
 
+import hands
+from hands import ORG
 from weft.base import errors
 from weft.db.database import Database
 from weft.db.tx import Tx

@@ -5,13 +5,13 @@ import datetime as dt
 import uuid
 from collections import Counter
 
-import hands
 import hypothesis
 import psycopg
 import pytest
-from hands import ORG
 from hypothesis import strategies as st
 
+import hands
+from hands import ORG
 from weft.base import errors, ids
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -226,9 +226,10 @@ async def test_never_eleven_under_a_limit_of_ten_with_eight_claimers(
 names = st.sampled_from(["a", "b", "c"])
 
 
-@hypothesis.given(
-    st.dictionaries(names, st.integers(-3, 20)), st.lists(st.tuples(st.lists(names, max_size=3, unique=True), st.integers(0, 9)))
-)
+requests = st.lists(st.tuples(st.lists(names, max_size=3, unique=True), st.integers(0, 9)))
+
+
+@hypothesis.given(st.dictionaries(names, st.integers(-3, 20)), requests)
 def test_room_is_never_overdrawn(places: dict[str, int], asks: list[tuple[list[str], int]]) -> None:
     room, given = Room(dict(places)), dict.fromkeys(places, 0)
     for wanted, want in asks:
@@ -240,7 +241,10 @@ def test_room_is_never_overdrawn(places: dict[str, int], asks: list[tuple[list[s
     assert all(given[name] <= max(places[name], 0) for name in places)
 
 
-@hypothesis.given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.integers(0, 50), st.integers(0, 30), st.integers(0, 99))
+weighed = st.lists(st.integers(1, 9), min_size=1, max_size=8)
+
+
+@hypothesis.given(weighed, st.integers(0, 50), st.integers(0, 30), st.integers(0, 99))
 def test_dividing_gives_no_more_than_is_wanted_or_free(weights: list[int], want: int, free: int, turn: int) -> None:
     lanes = [Lane(f"q{n}", "org", True, weight=weight) for n, weight in enumerate(weights)]
     takes = limits.divide(lanes, room=Room({"org org": free}), want=want, turn=turn)

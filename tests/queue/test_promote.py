@@ -2,9 +2,9 @@
 
 import asyncio
 
-import hands
 import psycopg
 
+import hands
 from weft.db.database import Database
 from weft.db.tx import Tx
 from weft.queue import promote

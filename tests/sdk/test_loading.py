@@ -23,7 +23,7 @@ def test_a_module_and_a_name_lead_to_the_object(here: Path) -> None:
 
 
 def test_a_module_that_is_not_there_is_named(here: Path) -> None:
-    with pytest.raises(errors.ConfigError, match="there is no module 'loading_nowhere' here; name the file that holds your app"):
+    with pytest.raises(errors.ConfigError, match="there is no module 'loading_nowhere' here; name the file"):
         loading.load("loading_nowhere:app")
 
 

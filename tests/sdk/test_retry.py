@@ -71,8 +71,9 @@ def test_what_people_may_pass() -> None:
     ("given", "message"),
     [
         ({"backoff": "wild"}, "must be fixed, linear or exponential"), ({"base": -1}, "must not be negative"),
-        ({"multiplier": 0.5}, "between 1 and 100"), ({"jitter": 2}, "between 0 and 1"), ({"cap": "later"}, "retry cap 'later'"),
-        ({"unknown": 1}, "known: backoff, base, multiplier, cap, jitter"), ("often", "must be a Retry or a dict, not str"),
+        ({"multiplier": 0.5}, "between 1 and 100"), ({"jitter": 2}, "between 0 and 1"),
+        ({"cap": "later"}, "retry cap 'later'"), ({"unknown": 1}, "known: backoff, base, multiplier, cap, jitter"),
+        ("often", "must be a Retry or a dict, not str"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(given: object, message: str) -> None:

@@ -103,8 +103,8 @@ def test_a_batch_handler_takes_a_list_under_its_own_name() -> None:
 
 def test_options_are_read_as_people_write_them() -> None:
     options = declare(
-        greet, retry={"backoff": "fixed"}, timeout="1m", retry_on=OSError, fail_on=(ValueError, KeyError), capabilities=["gpu"],
-        queue=None,
+        greet, retry={"backoff": "fixed"}, timeout="1m", retry_on=OSError, fail_on=(ValueError, KeyError),
+        capabilities=["gpu"], queue=None,
     ).options  # fmt: skip
     assert (options.timeout, options.retry_on, options.fail_on) == (
         dt.timedelta(minutes=1), (OSError,), (ValueError, KeyError))  # fmt: skip
@@ -114,10 +114,11 @@ def test_options_are_read_as_people_write_them() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_attempts": 0}, "between 1 and 1000"), ({"priority": 200}, "priority 200"), ({"queue": "a+b"}, "queue 'a\\+b'"),
-        ({"isolate": "space"}, "'loop', 'thread' or 'process'"), ({"batch": 0}, "at least 1"), ({"timeout": "long"}, "timeout 'long'"),
-        ({"attempts": 3}, "unknown task option 'attempts'; known: batch"), ({"capabilities": ["g+"]}, "capability 'g\\+'"),
-        ({"name": "a\n"}, "task name"),
+        ({"max_attempts": 0}, "between 1 and 1000"), ({"priority": 200}, "priority 200"),
+        ({"queue": "a+b"}, "queue 'a\\+b'"), ({"isolate": "space"}, "'loop', 'thread' or 'process'"),
+        ({"batch": 0}, "at least 1"),
+        ({"timeout": "long"}, "timeout 'long'"), ({"attempts": 3}, "unknown task option 'attempts'; known: batch"),
+        ({"capabilities": ["g+"]}, "capability 'g\\+'"), ({"name": "a\n"}, "task name"),
     ],
 )  # fmt: skip
 def test_an_option_that_means_nothing_is_refused_when_it_is_declared(options: dict[str, Any], message: str) -> None:

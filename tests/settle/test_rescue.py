@@ -5,7 +5,6 @@ import uuid
 
 import hands
 from hands import ORG
-
 from weft.db.database import Database
 from weft.db.tx import Tx
 from weft.queue import claim, tasks

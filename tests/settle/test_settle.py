@@ -1,13 +1,15 @@
 """Settling: fenced by the token, all that follows in one transaction, the same answer when said twice."""
 
+import asyncio
 import dataclasses
 import datetime as dt
+import typing
 import uuid
 
-import hands
 import pytest
-from hands import ORG
 
+import hands
+from hands import ORG
 from weft.db.database import Database
 from weft.db.tx import Tx
 from weft.queue import lease, promote, tasks
@@ -67,7 +69,8 @@ async def test_a_retry_is_the_same_row_with_its_past_kept(tx: Tx) -> None:
     seen = await hands.look(tx, task.id)
     assert (seen.state, seen.attempt, seen.node_id, seen.claimed_at) == ("scheduled", 1, None, None)
     [past] = seen.attempts or []
-    assert (past["attempt"], past["outcome"], past["node_id"], past["error"]["type"]) == (1, "failed", hands.NODE, "ValueError")
+    assert (past["attempt"], past["outcome"], past["node_id"]) == (1, "failed", hands.NODE)
+    assert past["error"]["type"] == "ValueError"
     assert seen.error is not None and seen.run_at > dt.datetime.now(dt.UTC) + dt.timedelta(seconds=50)
     await hands.make_due(tx, task.id)
     await promote.once(tx)
@@ -101,7 +104,7 @@ async def test_what_is_ready_again_wakes_its_queue(tx: Tx) -> None:
     assert (await hands.end(tx, [await hands.claim_one(tx)], "failed", delay=60.0)).wake == []
 
 
-@pytest.mark.parametrize("how", ["completed", "failed", "timed_out", "discarded", "snoozed", "cancelled", "released", "lost"])
+@pytest.mark.parametrize("how", typing.get_args(How))
 async def test_a_stale_lease_can_end_nothing(tx: Tx, how: How) -> None:
     old = await stale(tx)
     before = await hands.look(tx, old.id)
@@ -166,6 +169,27 @@ async def test_nothing_of_a_batch_is_kept_if_its_transaction_fails(database: Dat
         assert (await hands.end(tx, held)).lost == []
 
 
+async def test_many_who_settle_tasks_of_the_same_keys_at_once_do_not_wait_for_each_other(database: Database) -> None:
+    async with database.tx() as tx:
+        for n in range(200):
+            await hands.put(tx, concurrency_key=f"key {n % 5}", concurrency=8)
+    ended: set[str] = set()
+
+    async def worker(number: int) -> None:
+        while len(ended) < 200:
+            async with database.tx() as tx:
+                held = await hands.claim_special(tx, 5, turn=number)
+            async with database.tx() as tx:
+                order = sorted(held, key=lambda task: task.id, reverse=bool(number % 2))
+                assert (await hands.end(tx, order)).lost == []
+            ended.update(task.id for task in held)
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(worker(number) for number in range(8)))
+    async with database.tx() as tx:
+        assert (await hands.count(tx), await hands.count(tx, "task_history")) == (0, 200)
+
+
 async def test_an_empty_batch_is_nothing_to_do(tx: Tx) -> None:
     assert dataclasses.astuple(await settle.settle(tx, [])) == ([], [])
 
@@ -184,6 +208,6 @@ async def test_results_of_any_json_survive(tx: Tx) -> None:
     await hands.put_many(tx, len(texts))
     held = await hands.claim_plain(tx)
     await settle.settle(tx, [Outcome(task, "completed", text) for task, text in zip(held, texts, strict=True)])
-    stored = [str(await tx.value("select result::text = %(text)s::jsonb::text from weft.task_history where id = %(id)s",
-                                 {"text": text, "id": task.id})) for task, text in zip(held, texts, strict=True)]  # fmt: skip
-    assert stored == ["True"] * len(texts)
+    same = "select result = %(text)s::jsonb from weft.task_history where id = %(id)s"
+    for task, text in zip(held, texts, strict=True):
+        assert await tx.value(same, {"text": text, "id": task.id}) is True

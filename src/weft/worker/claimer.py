@@ -244,7 +244,9 @@ class Claimer:
                 got = await self.claim_special()
             except errors.WeftError as error:
                 log.warning("cannot claim limited work: %s", error)
-                got = 0
+                self._special_found.set()
+                await asyncio.sleep(_POLL_DEAF)
+                continue
             if not got:
                 await asyncio.sleep(_SPECIAL_PAUSE)
 
@@ -253,6 +255,8 @@ class Claimer:
         want = min(self._soon(), BATCH)
         if not self._special or want <= 0:
             return 0
+        # before asking: what becomes free meanwhile must not be forgotten
+        self._special_found.clear()
         token = str(ids.token())
         try:
             async with self._database.tx() as tx:
@@ -268,9 +272,9 @@ class Claimer:
         self._buffer.put_first(taken.tasks)
         if taken.tasks:
             self._held[token] = len(taken.tasks)
-        if not taken.tasks and not taken.contended:
-            # nothing there, or no room: the next look, or a place that becomes free, tells when to try again
-            self._special_found.clear()
+        if taken.tasks or taken.contended:
+            # else nothing is there, or no room: the next look, or a place that becomes free, tells when to try again
+            self._special_found.set()
         return len(taken.tasks)
 
     async def _note(self, got: int) -> bool:

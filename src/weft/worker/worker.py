@@ -39,6 +39,8 @@ _ATTEND_EVERY = 1.0
 _CANCEL_GRACE = dt.timedelta(seconds=5)
 _LAST_WORDS = 2.0
 """Seconds for what was told to end to do so, before we go on without it."""
+_SETTLING = 40.0
+"""Seconds for the last outcomes; a connection that never answers must not keep the process for ever."""
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
 
@@ -159,7 +161,10 @@ class Worker:
             await self._children.close()
             logging.getLogger().removeHandler(handler)
             self._reporter.finish()
-            await reporting
+            await asyncio.wait({reporting}, timeout=_SETTLING)
+            reporting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reporting
 
     async def _claim(self) -> None:
         """Claims until stopped; a database that is away is waited for."""
