@@ -64,7 +64,7 @@ async def _finish(
         "results": results, "errors": problems, "started": arrays.floats(started), "expected": len(ids),
     }  # fmt: skip
     row = await tx.row(SQL.finish, arguments)
-    assert row is not None  # noqa: S101 - an aggregate always answers
+    assert row is not None  # an aggregate always answers
     count, found = row
     return set(ids) if count == len(ids) else set(found or ())
 

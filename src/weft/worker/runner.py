@@ -48,7 +48,7 @@ class Runners:
 
     def __init__(
         self, buffer: Buffer, *, handlers: dict[str, Task[Any, Any]], sink: Sink, report: Callable[[Outcome], None],
-        children: Children, threads: int, more_like: Callable[..., Awaitable[list[Claimed]]],
+        children: Children, threads: int, all_settled: Callable[[], bool], more_like: Callable[..., Awaitable[list[Claimed]]],
     ) -> None:  # fmt: skip
         self.running: dict[str, Attempt] = {}
         self.handled: dict[str, list[int]] = {kind: [0, 0] for kind in handlers}
@@ -58,6 +58,7 @@ class Runners:
         self._sink = sink
         self._report = report
         self._children = children
+        self._all_settled = all_settled
         self._more_like = more_like
         self._most_threads = threads
         self._threads = self._new_threads()
@@ -77,8 +78,10 @@ class Runners:
                     return
                 contexts.enter(None)
                 task = await self._buffer.get()
-            if task.rest.losses > 1 or self._alone.locked():
-                await self._take_turn(task, mine)
+            if self._alone.locked():
+                self._report(Outcome(task, "released"))
+            elif task.rest.losses > 1:
+                await self._run_alone(task, mine)
             else:
                 await self._execute(task, mine)
             in_a_row += 1
@@ -112,31 +115,31 @@ class Runners:
         self._closing = True
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _take_turn(self, task: Claimed, mine: "asyncio.Task[None]") -> None:
-        """A task that took two workers down runs with nothing beside it that it could take down too."""
-        try:
-            await self._alone.acquire()
-        except asyncio.CancelledError:
-            self._report(Outcome(task, "released"))
-            raise
-        if task.rest.losses <= 1:
-            self._alone.release()
-            await self._execute(task, mine)
-            return
-        try:
-            await self._others_ended(task)
-            await self._execute(task, mine)
-        finally:
-            self._alone.release()
+    @property
+    def alone(self) -> bool:
+        """Whether a task runs, or is about to, beside which nothing else may be in our hands."""
+        return self._alone.locked()
 
-    async def _others_ended(self, task: Claimed) -> None:
+    async def _run_alone(self, task: Claimed, mine: "asyncio.Task[None]") -> None:
+        """A task that took two workers down runs with nothing here that it could take down too: what runs may end,
+        what waits is given back, and nothing is claimed meanwhile."""
+        async with self._alone:
+            try:
+                await self._empty_hands()
+            except asyncio.CancelledError:
+                self._report(Outcome(task, "released"))
+                raise
+            await self._execute(task, mine)
+
+    async def _empty_hands(self) -> None:
         patience = time.monotonic() + _ALONE_PATIENCE
-        try:
-            while self.running and time.monotonic() < patience:
-                await asyncio.sleep(0.01)
-        except asyncio.CancelledError:
-            self._report(Outcome(task, "released"))
-            raise
+        quiet = 0
+        # several looks: a claim may have been under way
+        while quiet < 5 and time.monotonic() < patience:
+            for waiting in self._buffer.drain():
+                self._report(Outcome(waiting, "released"))
+            quiet = quiet + 1 if not self.running and self._all_settled() else 0
+            await asyncio.sleep(0.01)
 
     async def _execute(self, task: Claimed, mine: "asyncio.Task[None]") -> None:
         handler = self._handlers[task.kind]

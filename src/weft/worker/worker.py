@@ -78,7 +78,8 @@ class Worker:
         )
         self._runners = Runners(
             self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._reporter.add,
-            children=self._children, threads=concurrency, more_like=self._claimer.more_like,
+            children=self._children, threads=concurrency, all_settled=lambda: self._reporter.idle,
+            more_like=self._claimer.more_like,
         )  # fmt: skip
         self._buffer.on_low = self._claimer.nudge
         self._claimer.hears = lambda: hub.healthy
@@ -212,6 +213,8 @@ class Worker:
     def _room(self) -> int:
         """How many tasks to claim now: none while more than half of what may be ahead is still there."""
         self._measure()
+        if self._runners.alone:
+            return 0
         waiting = len(self._buffer)
         if self._buffer.idle:
             return self._buffer.idle + self._ahead
@@ -219,7 +222,7 @@ class Worker:
 
     def _soon(self) -> int:
         """How many tasks can start within a moment: by runners that wait, or that will have finished by then."""
-        return self._buffer.idle + min(round(self._rate * _MOMENT), self._concurrency)
+        return 0 if self._runners.alone else self._buffer.idle + min(round(self._rate * _MOMENT), self._concurrency)
 
     def _measure(self) -> None:
         at, finished = self._measured
