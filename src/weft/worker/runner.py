@@ -48,7 +48,8 @@ class Runners:
 
     def __init__(
         self, buffer: Buffer, *, handlers: dict[str, Task[Any, Any]], sink: Sink, report: Callable[[Outcome], None],
-        children: Children, threads: int, all_settled: Callable[[], bool], more_like: Callable[..., Awaitable[list[Claimed]]],
+        children: Children, threads: int, all_settled: Callable[[], bool],
+        more_like: Callable[..., Awaitable[list[Claimed]]],
     ) -> None:  # fmt: skip
         self.running: dict[str, Attempt] = {}
         self.handled: dict[str, list[int]] = {kind: [0, 0] for kind in handlers}
