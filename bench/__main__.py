@@ -8,7 +8,7 @@ import time
 import click
 from rich.console import Console
 
-from bench import plan, report, server, system
+from bench import plan, report, server, source, system
 from bench.errors import BenchError
 from bench.system import SCENARIOS, Contender, Scenario
 
@@ -28,7 +28,7 @@ def main(quick: bool, only: str | None, scenario: str | None, repeats: int, resi
     # The same way out as Ctrl-C: every `with` block closes and stops what it started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        began = time.monotonic()
+        began, weft = time.monotonic(), source.digest()
         sizes = _sizes(plan.QUICK if quick else plan.FULL, resized)
         wanted = _scenarios(scenario)
         chosen = plan.variants(wanted, sizes=sizes, repeats=repeats)
@@ -45,7 +45,12 @@ def main(quick: bool, only: str | None, scenario: str | None, repeats: int, resi
         sys.exit(130)
     summary = report.summarise(outcomes)
     report.show(console, summary, chosen=chosen, contenders=contenders)
-    saved = report.save(summary, outcomes, contenders=contenders, server=described, sizes=sizes)
+    sources = (weft, source.digest())
+    if len(set(sources)) > 1:
+        console.print("Weft's source changed during this run: its numbers are not those of one version", style="red")
+    saved = report.save(
+        summary, outcomes, contenders=contenders, server=described, sizes=sizes, sources=sources
+    )
     console.print(f"saved {saved} after {(time.monotonic() - began) / 60:.1f} minutes")
     sys.exit(1 if any(outcome.error for outcome in outcomes) else 0)
 

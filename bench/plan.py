@@ -45,7 +45,7 @@ class Sizes:
 
 FULL = Sizes(
     drain_tasks=100_000,
-    enqueue_one_tasks=5_000,
+    enqueue_one_tasks=3_000,
     enqueue_many_tasks=100_000,
     latency_rate=50,
     latency_seconds=8,
@@ -57,7 +57,7 @@ FULL = Sizes(
     scale_blocked=200_000,
     fairness_flood=100_000,
     fairness_rate=50,
-    fairness_seconds=10,
+    fairness_seconds=8,
     idle_seconds=30,
     idle_tasks=50_000,
     limits_tasks=3_000,

@@ -65,6 +65,7 @@ def save(
     contenders: list[Contender],
     server: dict[str, str],
     sizes: Sizes,
+    sources: tuple[str, str],
 ) -> Path:
     """Write everything that is known about the run and return the file."""
     now = datetime.now(UTC)
@@ -78,6 +79,7 @@ def save(
             "load_average": os.getloadavg(),
         },
         "server": server,
+        "weft_source": {"before": sources[0], "after": sources[1]},
         "sizes": dataclasses.asdict(sizes),
         "systems": {
             contender.name: {"settings": contender.system.settings, "versions": contender.runtime.versions}

@@ -137,8 +137,8 @@ def test_the_sql_of_the_docs_runs(database_url: str) -> None:
 
 def test_the_numbers_of_the_docs_are_the_codes() -> None:
     lease = (ROOT / "docs" / "concepts" / "lease.md").read_text()
-    assert ("every two seconds" in lease, "ten seconds" in lease) == (
-        pulse.EVERY.total_seconds() == 2, model.LEASE.total_seconds() == 10,
+    assert ("every 2.5 seconds" in lease, "ten seconds" in lease) == (
+        pulse.EVERY.total_seconds() == 2.5, model.LEASE.total_seconds() == 10,
     )  # fmt: skip
     task = (ROOT / "docs" / "concepts" / "task.md").read_text()
     assert f"{json.MAX_BYTES // 1024} KiB of JSON and {json.MAX_DEPTH} levels" in task

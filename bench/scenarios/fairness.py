@@ -1,9 +1,12 @@
 """Fairness: 50 orgs, one floods; how long does another's trickle wait, compared with being alone?
 
 A producer sends one light org's tasks at a steady rate, from start to end. Beside it, in each round: nothing for a while,
-a flood of no-ops, a flood of tasks of 5 ms; 47 other orgs come with a hundred tasks each whenever it floods. So the
-flood is the only difference, and the ratio is made within a round. Two floods, because they press on different things:
-no-ops keep both processors busy, tasks that sleep keep all 50 runners busy.
+a flood of no-ops, a flood of tasks of 5 ms, nothing again; 47 other orgs come with a hundred tasks each whenever it
+floods. So the flood is the only difference, and the ratio is made within a round. Two floods, because they press on
+different things: no-ops keep both processors busy, tasks that sleep keep all 50 runners busy.
+
+Each round has a fresh database: what a flood leaves behind doubled the wait alone in the next round, and a worse wait
+alone makes a better ratio. The second time alone shows that cost; nothing is divided by it.
 
 A wait is from before the enqueue call to the handler's first line. It counts if it began while the flood was queued. The
 part of it that is the enqueue call itself is shown too.
@@ -18,7 +21,7 @@ from uuid import UUID
 
 import psycopg
 
-from bench import loading, processes
+from bench import database, loading, processes
 from bench.errors import Stalled
 from bench.scenarios.measurement import Line, Measurement, percentile
 from bench.system import Contender
@@ -27,6 +30,7 @@ WARM_UP = 3
 REST = 2
 POLL = 0.1
 LONGEST_FLOOD = 120
+ENDLESS = str(10**9)
 PAUSE_MILLISECONDS = 5
 OTHERS_EACH = 100
 FLOODS = {"noop": '{"n": 0}', "pause": f'{{"milliseconds": {PAUSE_MILLISECONDS}}}'}
@@ -46,6 +50,8 @@ LINES = (
     Line("  p99, × alone", "noop_ratio", digits=2, at_most=2),
     Line("  of it the enqueue call, p99", "noop_enqueue_p99_ms", digits=2),
     Line("  flood finished, tasks/s", "noop_per_second"),
+    Line("alone, just after the floods: p50", "after_p50_ms", digits=2),
+    Line("  p99", "after_p99_ms", digits=2),
 )
 
 ORGS = "select id from weft.orgs where slug like 'bench-%' order by id"
@@ -67,14 +73,22 @@ class Waits:
 def measure(
     contender: Contender, *, url: str, rounds: int, flood: int, rate: int, seconds: int
 ) -> list[Measurement]:
-    """Run the trickle through all rounds and return each round's waits."""
+    """Return each round's waits."""
+    measured = []
+    for _ in range(rounds):
+        with database.fresh(url, name="bench_fairness") as place:
+            measured.append(_trickle(contender, url=place, flood=flood, rate=rate, seconds=seconds))
+    return measured
+
+
+def _trickle(contender: Contender, *, url: str, flood: int, rate: int, seconds: int) -> Measurement:
+    """Run the trickle through one round."""
     contender.run("setup", url=url)
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder:
         stamps = Path(folder) / "stamps"
         stamps.touch()
         environment = contender.environment(url, BENCH_STAMPS=str(stamps))
-        forever = str(10**9)
-        producing = [*contender.runtime.command, "waits", forever, str(rate)]
+        producing = [*contender.runtime.command, "waits", ENDLESS, str(rate)]
         with (
             psycopg.connect(url, autocommit=True) as connection,
             processes.started(contender.worker_command(), label=contender.name, environment=environment) as workers,
@@ -90,7 +104,7 @@ def measure(
                     program.check()
                 return _between(stamps, first, last)
 
-            return [_round(connection, waits, flood=flood, seconds=seconds) for _ in range(rounds)]
+            return _round(connection, waits, flood=flood, seconds=seconds)
 
 
 def _round(
@@ -109,6 +123,7 @@ def _round(
 
         found[kind] = waits(flooding)
         values[f"{kind}_per_second"] = flood / spent[0]
+    found["after"] = waits(lambda: _nothing(seconds))
     for name, one in found.items():
         values |= {
             f"{name}_samples": len(one.start),

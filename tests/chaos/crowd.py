@@ -121,10 +121,11 @@ def say(capsys: Any, text: str) -> None:
         print(f"\n    {text}")
 
 
-def check(url: str, tasks: list[str]) -> None:
+async def check(url: str, tasks: list[str]) -> None:
     """What holds after whatever happened: everything ended once, nobody holds anything."""
     assert value(url, "select count(*) from weft.tasks") == 0
     ended = rows(url, "select id::text, state from weft.task_history where id::text = any(%s)", tasks)
     assert sorted(id for id, _ in ended) == sorted(tasks)
     idle = "select count(*) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()"
-    assert value(url, idle) == 0
+    # a chore may be between two statements at this moment; whoever was left behind is there for good
+    await until(lambda: value(url, idle) == 0, within=8)

@@ -26,7 +26,7 @@ async def test_the_tasks_of_a_killed_worker_run_elsewhere_and_count_as_lost_not_
     await finished(crowd.url, 8)
     again = sorted(one.at - killed for one in crowd.diary() if one.what == "start" and one.pid == heir.pid)
     say(capsys, f"kill -9 of a worker → run again: first {again[0]:.2f} s, last {again[-1]:.2f} s")
-    check(crowd.url, tasks)
+    await check(crowd.url, tasks)
     found = rows(crowd.url, "select state, losses, attempt - uncounted, result::int from weft.task_history")
     assert found == [("completed", 1, 1, heir.pid)] * 8
     history = value(crowd.url, "select attempts from weft.task_history limit 1")
@@ -51,7 +51,7 @@ async def test_when_the_leader_is_killed_another_leads_and_runs_its_tasks(
     await finished(crowd.url, 4)
     again = max(one.at for one in crowd.diary() if one.what == "start") - killed
     say(capsys, f"kill -9 of the leader → another leads: {led:.2f} s; its tasks run again: {again:.2f} s")
-    check(crowd.url, tasks)
+    await check(crowd.url, tasks)
     assert rows(crowd.url, "select distinct losses, attempt - uncounted from weft.task_history") == [(1, 1)]
 
 
@@ -74,7 +74,7 @@ async def test_a_task_that_kills_its_workers_is_dead_after_three_and_the_innocen
     await until(over)
     deaths = sum(one.returncode == 9 for one in victims)
     say(capsys, f"a task that kills its worker: dead after {deaths} workers, {time.monotonic() - began:.1f} s")
-    check(crowd.url, killer + innocent)
+    await check(crowd.url, killer + innocent)
     assert deaths == 3
     ended = "select state, reason, losses from weft.task_history where id::text = any(%s)"
     assert rows(crowd.url, ended, killer) == [("failed", "lost", 3)]

@@ -46,4 +46,4 @@ async def test_a_worker_that_was_stopped_past_its_lease_changes_nothing_and_goes
     assert after == before and {row[1] for row in after} == {heir.pid} and {row[3] for row in after} == {1}
     assert value(crowd.url, "select result::int from weft.task_history where id = %s", later[0]) == zombie.pid
     assert zombie.returncode is None
-    check(crowd.url, tasks + later)
+    await check(crowd.url, tasks + later)
