@@ -116,7 +116,7 @@ def test_options_are_read_as_people_write_them() -> None:
     [
         ({"max_attempts": 0}, "between 1 and 1000"), ({"priority": 200}, "priority 200"),
         ({"queue": "a+b"}, "queue 'a\\+b'"), ({"isolate": "space"}, "'loop', 'thread' or 'process'"),
-        ({"batch": 0}, "at least 1"),
+        ({"batch": 0}, "at least 1"), ({"batch": 2, "isolate": "process"}, "leave one of them out"),
         ({"timeout": "long"}, "timeout 'long'"), ({"attempts": 3}, "unknown task option 'attempts'; known: batch"),
         ({"capabilities": ["g+"]}, "capability 'g\\+'"), ({"name": "a\n"}, "task name"),
     ],

@@ -118,6 +118,8 @@ def _options(function: Callable[..., Any], given: dict[str, Any]) -> Options:
         raise errors.InvalidInput(f"max_attempts {options.max_attempts} must be between 1 and 1000")
     if options.batch is not None and options.batch < 1:
         raise errors.InvalidInput("batch must be at least 1")
+    if options.batch is not None and options.isolate == "process":
+        raise errors.InvalidInput("batch and isolate='process' do not go together; leave one of them out")
     if options.isolate not in ("loop", "thread", "process"):
         raise errors.InvalidInput(f"isolate {options.isolate!r} must be 'loop', 'thread' or 'process'")
     if options.isolate == "loop" and not inspect.iscoroutinefunction(function):
