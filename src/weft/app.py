@@ -156,7 +156,8 @@ class App:
                     if ended is not None:
                         return _unwrap(ended, id)
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(changed.wait(), pause)
+                        async with asyncio.timeout(pause):
+                            await changed.wait()
                     pause = min(pause * 1.5, 0.5)
         except TimeoutError:
             await self.get(id, org=org)

@@ -141,3 +141,30 @@ async def test_an_error_of_a_statement_is_ours_and_names_the_cause(database: Dat
     with pytest.raises(errors.InvalidInput):
         async with database.once() as tx:
             await tx.rows("select 'x'::uuid")
+
+
+async def test_a_cancellation_that_comes_with_the_connection_is_not_lost(database_url: str) -> None:
+    narrow = Database(config.Settings(database_url=database_url, pool_size=1))
+    await narrow.open()
+    try:
+        waits = asyncio.Event()
+
+        async def use() -> None:
+            waits.set()
+            async with narrow.once() as tx:
+                await tx.value("select 1")
+                used.append(True)
+
+        used: list[bool] = []
+        for _ in range(20):
+            async with narrow.once():
+                waiting = asyncio.create_task(use())
+                await waits.wait()
+                waits.clear()
+                await asyncio.sleep(0)
+            # the connection has just been handed over: this is the moment that wait_for loses
+            waiting.cancel()
+            await asyncio.wait({waiting}, timeout=10)
+            assert waiting.cancelled() and not used
+    finally:
+        await narrow.close()

@@ -113,11 +113,16 @@ class Database:
         if self._pool is None:
             await self.open()
         assert self._pool is not None
+        task = asyncio.current_task()
+        asked_before = task.cancelling() if task is not None else 0
         try:
             connection = await self._pool.getconn()
         except psycopg_pool.PoolTimeout as error:
             raise errors.Unavailable("no database connection became free within 30 s") from error
         try:
+            # the pool waits with wait_for, which on Python 3.11 loses a cancellation that comes with the connection
+            if task is not None and task.cancelling() > asked_before:
+                raise asyncio.CancelledError
             yield connection
         finally:
             await self._pool.putconn(connection)
