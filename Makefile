@@ -1,10 +1,10 @@
 # Everything sets itself up: the first call makes .venv and installs into it, later ones need no network.
 #
-#   make dev     PostgreSQL, a worker, a demo and a live view
+#   make dev     PostgreSQL, the API, workers, a demo and a live view
 #   make test    every test, on the embedded PostgreSQL and, where there is one, on PostgreSQL 15
 #   make check   ruff, mypy, import-linter, bandit
 #   make bench   Weft, its peers and the floor on one PostgreSQL (bench/README.md)
-#   make chaos   only the tests that kill real processes
+#   make chaos   kills, freezes, restarts and cuts for up to an hour (ARGS="--kills 20 …"); seeds printed, one summary line
 #   make clean   takes away what this made, but not .weft, where your tasks are
 
 PYTHON ?= python3
@@ -19,8 +19,11 @@ ARGS ?=
 
 .PHONY: dev test test-15 check bench chaos clean FORCE
 
+# so that the first screen can say how long it took, the installation included
+BEGAN := $(shell date +%s)
+
 dev: $(STAMP)
-	@$(BIN)/weft dev $(ARGS)
+	@WEFT_MADE_AT=$(BEGAN) $(BIN)/weft dev $(ARGS)
 
 # Some tests, or another server, are asked for: then only those.
 test: $(if $(ARGS)$(WEFT_TEST_SERVER),$(STAMP),test-15)
@@ -47,7 +50,8 @@ bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
 chaos: $(STAMP)
-	$(BIN)/python -m pytest -m chaos -rs $(ARGS)
+	$(BIN)/python -m pytest -m chaos -rs
+	$(BIN)/python tests/chaos/drive.py $(ARGS)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist bench/.peers bench/results

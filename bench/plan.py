@@ -13,7 +13,7 @@ from functools import partial
 
 from bench import database
 from bench.errors import BenchError
-from bench.scenarios import drain, enqueue, fairness, idle, latency, limits, scale, start
+from bench.scenarios import drain, enqueue, fairness, http, idle, latency, limits, pages, scale, start
 from bench.scenarios.measurement import Line, Measurement
 from bench.system import OWN, Contender, Scenario
 
@@ -41,6 +41,11 @@ class Sizes:
     limits_tasks: int
     limits_seconds: int
     start_calls: int
+    pages_queued: int
+    pages_finished: int
+    http_tasks: int
+    http_rate: int
+    http_seconds: int
 
 
 FULL = Sizes(
@@ -63,6 +68,11 @@ FULL = Sizes(
     limits_tasks=3_000,
     limits_seconds=6,
     start_calls=20,
+    pages_queued=1_000_000,
+    pages_finished=5_000_000,
+    http_tasks=50_000,
+    http_rate=50,
+    http_seconds=8,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -82,6 +92,10 @@ QUICK = dataclasses.replace(
     limits_tasks=1_000,
     limits_seconds=4,
     start_calls=10,
+    pages_queued=100_000,
+    pages_finished=300_000,
+    http_tasks=20_000,
+    http_seconds=5,
 )
 
 
@@ -193,7 +207,10 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
             flood=sizes.fairness_flood, rate=sizes.fairness_rate, seconds=sizes.fairness_seconds)),
         idle: ("idle", "standby_per_second", dict(seconds=sizes.idle_seconds, tasks=sizes.idle_tasks)),
         limits: ("limits", "queue_highest", dict(tasks=sizes.limits_tasks, seconds=sizes.limits_seconds)),
+        http: ("http", "per_second", dict(
+            tasks=sizes.http_tasks, rate=sizes.http_rate, seconds=sizes.http_seconds)),
         start: ("start", "help_ms", dict(calls=sizes.start_calls)),
+        pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
     }  # fmt: skip
     return [
         Variant(

@@ -20,10 +20,11 @@ from bench import processes
 from bench.errors import BenchError
 
 Scenario = Literal[
-    "drain", "enqueue_one", "enqueue_many", "latency", "scale", "fairness", "idle", "limits", "start"
+    "drain", "enqueue_one", "enqueue_many", "latency", "scale", "fairness", "idle", "limits", "start", "http",
+    "pages",
 ]
 COMPARED: tuple[Scenario, ...] = ("drain", "enqueue_one", "enqueue_many", "latency")
-OWN: tuple[Scenario, ...] = ("scale", "fairness", "idle", "limits", "start")
+OWN: tuple[Scenario, ...] = ("scale", "fairness", "idle", "limits", "start", "http", "pages")
 SCENARIOS = COMPARED + OWN
 MODULES = ("weft", "pgqueuer", "procrastinate", "graphile_worker", "pg_boss", "floor")
 

@@ -18,6 +18,7 @@ NOT_NAMES = {"utils", "util", "helpers", "helper", "manager", "managers", "commo
 DRIVERS = {"psycopg", "psycopg_pool", "sqlalchemy", "asyncpg", "psycopg2"}
 
 BROAD = {
+    "api/server.py": "around a request: one that breaks is logged and answered with 500",
     "upkeep/chore.py": "around a chore: one that fails must not stop the others",
     "cluster/pulse.py": "around the listeners of a beat, which are other people's code",
     "worker/logs.py": "around what user code logs: formatting it must not fail the task",
@@ -84,6 +85,11 @@ def test_only_db_knows_the_driver() -> None:
         if _folder(path) != "db" and (known := {name.partition(".")[0] for name in _imports(path)} & DRIVERS)
     }
     assert offenders == {}
+
+
+def test_only_net_knows_the_http_client() -> None:
+    users = [path for path in _modules() if "httpx2" in {name.partition(".")[0] for name in _imports(path)}]
+    assert {_folder(path) for path in users} == {"net"}
 
 
 def test_pure_folders_import_only_pure_folders() -> None:

@@ -15,6 +15,7 @@ import click
 import psycopg
 import pytest
 
+import cli_page
 import weft
 from weft.app import App
 from weft.base import config, errors, json
@@ -67,12 +68,24 @@ def test_every_command_and_option_is_described(name: str) -> None:
                 assert f"`{word}" in described, f"describe {word} of {name} in docs/reference/cli.md"
 
 
+def test_the_page_of_the_command_line_is_what_the_commands_say() -> None:
+    assert cli_page.PAGE.read_text() == cli_page.render(), "run: .venv/bin/python tests/cli_page.py"
+
+
+def test_every_promise_names_a_test_that_is_there() -> None:
+    promises = re.findall(r"^\| (.+) \| `(tests/[\w/]+\.py)::(test_\w+)` \|$", (ROOT / "GUARANTEES.md").read_text(), re.M)
+    rows = [line for line in (ROOT / "GUARANTEES.md").read_text().splitlines() if line.startswith("| ")]
+    assert len(promises) == len([row for row in rows if "promise | proof" not in row]) > 25
+    for promise, file, name in promises:
+        assert re.search(rf"^(?:async )?def {name}\(", (ROOT / file).read_text(), re.M), promise
+
+
 def test_no_option_is_described_that_is_not_there() -> None:
     known = {word for command in COMMANDS.values() for one in command.params for word in one.opts}
     for page in PAGES:
         for line in page.read_text().splitlines():
             if "weft " in line and "pip" not in line and "git" not in line:
-                for command in re.findall(r"weft (?:worker|dev|migrate|enqueue|tasks|explain|dead)[^`|]*", line):
+                for command in re.findall(rf"weft (?:{'|'.join(main.COMMANDS)})\b[^`|]*", line):
                     for word in re.findall(r"(?<!\S)--[a-z-]+", command):
                         assert word in known | {"--help"}, f"{page.name}: {line}"
 

@@ -17,15 +17,17 @@ import pytest
 import prepared
 from prepared import Connection
 from weft.db import connect, statements
+from weft.queue import search
 
 SQL = statements.load("weft.queue")
 ORG = "00000000-0000-7000-8000-000000000001"
 SOME = [str(uuid.UUID(int=n)) for n in range(1, 501)]
 NOW = dt.datetime.now(dt.UTC)
 MINUTE = dt.timedelta(minutes=1)
-HOLD = {"node_id": SOME[0], "token": SOME[0]}
+HOLD = {"node_id": SOME[0], "token": SOME[0], "lease": MINUTE, "limited": True}
 
 HOT: dict[str, dict[str, Any]] = {
+    "which_ended": {"orgs": [ORG] * len(SOME), "ids": SOME},
     "lanes": {},
     "claim_plain": {
         "lanes": ["default"] * 50, "orgs": SOME[:50], "takes": [10] * 50, "mark_urgency": [-1] * 50,
@@ -73,6 +75,20 @@ HOT: dict[str, dict[str, Any]] = {
     "list_dead": {"org_id": ORG, "before": SOME[-1], "take": 100, "kind": None, "queue": None},
     "redrive": {"org_id": ORG, "ids": SOME[:100]},
     "discard_dead": {"org_id": ORG, "ids": SOME[:100]},
+    "find": {"org_id": ORG, "take": 51, "walk": search.WALK, **search.arguments(search.Filter(kind="mail"))},
+    "find_dead": {"org_id": ORG, "take": 51, "walk": search.WALK, **search.arguments(search.Filter(states=("dead",)))},
+    "summaries": {"org_id": ORG, "ids": SOME[:50]},
+    "queue_names": {"org_id": ORG, "after": "", "take": 51, "recent": 1000},
+    "queue_counts": {"org_id": ORG, "names": ["default"], "cap": 10_000, "recent": 1000},
+    "task_counts": {"org_id": ORG, "cap": 10_000, "places": 5000},
+    "running_by_node": {"org_id": ORG},
+    "lanes_of": {"org": ORG},
+    "extend_leases": {
+        "ids": SOME, "tokens": SOME, "progress": [1] * 500, "messages": [None] * 500, "started": [None] * 500,
+        "lease": MINUTE,
+    },
+    "fetch_held": {"id": SOME[0], "token": SOME[0]},
+    "tasks_of_claim_names": {"first": SOME[:5], "last": SOME[:5], "node_id": SOME[0], "take": 1000},
     "read_logs": {"task_id": SOME[0], "org_id": ORG, "after": 0, "take": 100},
     "explain": {"id": SOME[0], "org_id": ORG},
     "prune_org": {"org_id": ORG, "older": MINUTE, "take": 1000},
@@ -83,10 +99,11 @@ COLD = {
     # they write one row, or call a function that does
     "enqueue", "enqueue_many", "enqueue_keyed", "enqueue_plain", "enqueue_many_plain", "cancel_intent", "spend_tokens",
     # they touch small tables or none
-    "kind_is_served", "lock_limits", "set_queue", "get_queue", "set_org_limit", "orgs_with_retention", "make_partitions",
-    "drop_partitions", "wake",
+    "kind_is_served", "lock_limits", "set_queue", "get_queue", "found_queue", "settings_of", "set_org_limit",
+    "orgs_with_retention", "make_partitions", "drop_partitions", "wake", "go_along_indexes",
+    "signing_keys", "first_signing_key", "retire_signing_keys", "forget_signing_keys",
     # a person asks, and what is asked for is everything of an org
-    "queue_stats", "count_running_as_limited",
+    "count_running_as_limited",
 }  # fmt: skip
 """Statements without a plan to keep, and why."""
 

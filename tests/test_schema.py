@@ -12,6 +12,7 @@ import pytest
 
 import prepared
 import weft
+from weft.access import keys
 from weft.cluster import model as cluster
 from weft.db import fresh, statements
 from weft.db.tx import Tx
@@ -126,6 +127,7 @@ STATES = {
     ("task_history", "reason"): queue.Reason,
     ("task_logs", "level"): queue.LogLevel,
     ("nodes", "status"): cluster.NodeStatus,
+    ("keys", "role"): keys.KeyRole,
     ("change_inbox", "op"): feed.Op,
     ("changes", "op"): feed.Op,
 }

@@ -13,12 +13,16 @@ Everything is async; `app.sync` offers the same calls to code that is not.
 import asyncio
 import contextlib
 import datetime as dt
+import os
+import socket
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
-from weft.base import config, durations, errors, ids
+from weft.base import config, crash, durations, errors, ids
 from weft.base.version import VERSION
+from weft.client.client import Client
+from weft.client.work import Work
 from weft.cluster import nodes
 from weft.cluster.model import LEASE
 from weft.cluster.pulse import Pulse
@@ -35,6 +39,8 @@ from weft.sdk.task import Registry, Task
 from weft.settle import rescue
 from weft.upkeep.upkeep import Upkeep
 from weft.worker import builtin
+from weft.worker.direct import DatabaseEngine
+from weft.worker.http import HttpEngine
 from weft.worker.worker import Worker
 
 P = ParamSpec("P")
@@ -91,8 +97,11 @@ class App:
         database = await self.open()
         if declared is None and check:
             await self._must_be_served(kind)
+        crash.point("enqueue: before")
         async with database.once() as own:
-            return await enqueue.one(own, arguments)
+            made = await enqueue.one(own, arguments)
+        crash.point("enqueue: committed")
+        return made
 
     async def enqueue_many(
         self, task: "Task[Any, Any] | str", payloads: Sequence[dict[str, Any]], *, tx: Any = None, check: bool = True,
@@ -111,7 +120,10 @@ class App:
         if declared is None and check:
             await self._must_be_served(kind)
         async with database.once() if len(pieces) == 1 else database.tx() as own:
-            return await enqueue.many(own, common, pieces=pieces)
+            made = await enqueue.many(own, common, pieces=pieces)
+            crash.point("bulk enqueue: before commit")
+        crash.point("bulk enqueue: committed")
+        return made
 
     def _declared(self, task: "Task[Any, Any] | str") -> tuple[str, declarations.Options | None]:
         if isinstance(task, Task):
@@ -168,7 +180,10 @@ class App:
     async def cancel(self, id: uuid.UUID | str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> str:
         """Cancels a task: 'cancelled' (it was queued), 'cancelling' (it runs and is told), 'finished' or 'unknown'."""
         async with (await self.open()).tx() as tx:
-            return await rescue.cancel_one(tx, id=_id(id), org=org)
+            answer = await rescue.cancel_one(tx, id=_id(id), org=org)
+            crash.point("cancel: before commit")
+        crash.point("cancel: committed")
+        return answer
 
     async def explain(self, id: uuid.UUID | str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Explanation:
         """Why an unfinished task is not running."""
@@ -239,7 +254,7 @@ class App:
         )  # fmt: skip
         pulse = Pulse(database, node=node, every=lease / 4)
         worker = Worker(
-            database, hub=hub, pulse=pulse, handlers=handlers, queues=queues, capabilities=capabilities,
+            DatabaseEngine(database, hub=hub, pulse=pulse), handlers=handlers, queues=queues, capabilities=capabilities,
             concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
         )  # fmt: skip
         await pulse.start()
@@ -257,6 +272,52 @@ class App:
         # a worker that broke must be heard of
         if not working.cancelled() and (broken := working.exception()) is not None:
             raise broken
+
+    @contextlib.asynccontextmanager
+    async def http_worker(
+        self, url: str, *, key: str, name: str | None = None, queues: Sequence[str] = (), concurrency: int = 50,
+        capabilities: Sequence[str] = (), target: str | None = None, grace: float = 30.0, max_tasks: int | None = None,
+    ) -> AsyncIterator[Worker]:  # fmt: skip
+        """A running worker that has no database, only a server's address and a worker key; the same handlers run.
+
+        `name` must be unlike any other worker's of the org; unset, it is made from the host, the process and chance.
+        """
+        name = name or f"{socket.gethostname()}-{os.getpid()}-{ids.token().hex[:6]}"
+        async with Client(url, key, tries=1) as client:
+            engine = HttpEngine(Work(client, worker=name))
+            await engine.arrive()
+            worker = Worker(
+                engine, handlers=self._handlers(), queues=queues, capabilities=capabilities, concurrency=concurrency,
+                target=target, grace=grace, max_tasks=max_tasks,
+            )  # fmt: skip
+            working = asyncio.create_task(worker.run())
+            try:
+                yield worker
+            finally:
+                worker.drain()
+                await engine.drain()
+                await asyncio.gather(working, return_exceptions=True)
+                await engine.leave()
+        if not working.cancelled() and (broken := working.exception()) is not None:
+            raise broken
+
+    @contextlib.asynccontextmanager
+    async def node(self, *, roles: Sequence[str] = ("gateway",), http_port: int = 0) -> AsyncIterator[Hub]:
+        """A node of this process that runs no tasks, as a server is; with role `scheduler` it may lead upkeep.
+
+        Answers what hears the database's notifications.
+        """
+        database = await self.open()
+        hub = await self._listening()
+        pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
+        await pulse.start()
+        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention()).run())
+        try:
+            yield hub
+        finally:
+            upkeep.cancel()
+            await asyncio.gather(upkeep, return_exceptions=True)
+            await pulse.stop()
 
     def _handlers(self) -> list[Task[Any, Any]]:
         """What this app declares, and the built-in kinds it does not declare itself."""

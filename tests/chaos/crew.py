@@ -5,9 +5,12 @@ Its tasks keep a diary: one line per event in a file, written at once, whatever 
 
 import argparse
 import asyncio
+import contextlib
+import ctypes
 import datetime as dt
 import logging
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -20,8 +23,8 @@ DIARY = Path(os.environ.get("CREW_DIARY", "/dev/null"))
 NOW = {"backoff": "fixed", "base": 0}
 
 
-def note(event: str, task_id: str) -> None:
-    line = f"{event} {task_id} {os.getpid()} {time.time()}\n"
+def note(event: str, task_id: str, attempt: int = 0) -> None:
+    line = f"{event} {task_id} {os.getpid()} {time.time()} {attempt}\n"
     file = os.open(DIARY, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.write(file, line.encode())
     os.close(file)
@@ -49,6 +52,20 @@ async def quick(ctx: Context) -> int:
     return os.getpid()
 
 
+@app.task(retry=NOW, max_attempts=10)
+async def checked(ctx: Context, k: str, fail: int = 0, seconds: float = 0.0) -> dict[str, int]:
+    """For the checker: whatever it writes says which attempt wrote it. Fails as often as it is told to."""
+    note("start", ctx.task_id, ctx.attempt)
+    if seconds:
+        ctx.log(f"attempt {ctx.attempt}")
+        ctx.progress(50, f"attempt {ctx.attempt}")
+        await asyncio.sleep(seconds)
+    if ctx.attempt <= fail:
+        raise RuntimeError(f"attempt {ctx.attempt}")
+    note("end", ctx.task_id, ctx.attempt)
+    return {"attempt": ctx.attempt, "pid": os.getpid()}
+
+
 @app.task(retry=NOW)
 async def kill_worker(ctx: Context) -> None:
     note("start", ctx.task_id)
@@ -56,7 +73,14 @@ async def kill_worker(ctx: Context) -> None:
     os._exit(9)
 
 
+def die_with_parent() -> None:
+    """Nobody is left to end us if the test is killed, not even while we are stopped."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, Linux only
+
+
 async def main() -> None:
+    die_with_parent()
     parser = argparse.ArgumentParser()
     parser.add_argument("--lease", type=float, default=10)
     parser.add_argument("--queues", default="")

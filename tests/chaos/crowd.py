@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ class Event:
     task: str
     pid: int
     at: float
+    attempt: int = 0
 
 
 class Crowd:
@@ -36,18 +37,24 @@ class Crowd:
         self.folder = folder
         self._members: list[asyncio.subprocess.Process] = []
 
-    async def start(self, *options: str) -> asyncio.subprocess.Process:
-        """A worker that has beaten once."""
-        environment = {**os.environ, "CREW_URL": self.url, "CREW_DIARY": str(self.folder / "diary")}
+    async def start(
+        self, *options: str, crash_at: str | None = None, program: str = "crew.py", env: Mapping[str, str] | None = None
+    ) -> asyncio.subprocess.Process:
+        """A worker that has beaten once; with `crash_at` it may die before it has."""
+        environment = {**os.environ, "CREW_URL": self.url, "CREW_DIARY": str(self.folder / "diary"), **(env or {})}
+        if crash_at is not None:
+            environment["WEFT_CRASH_AT"] = crash_at
         log = (self.folder / "stderr").open("ab")
         process = await asyncio.create_subprocess_exec(
-            sys.executable, str(HERE / "crew.py"), *options, stdout=asyncio.subprocess.PIPE, stderr=log, env=environment
-        )
+            sys.executable, str(HERE / program), *options, stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=log, env=environment,
+        )  # fmt: skip
         log.close()
         self._members.append(process)
         assert process.stdout is not None
         async with asyncio.timeout(LONG):
-            assert await process.stdout.readline() == b"ready\n", (self.folder / "stderr").read_text()[-4000:]
+            said = await process.stdout.readline()
+        assert said == b"ready\n" or crash_at is not None, (self.folder / "stderr").read_text()[-4000:]
         return process
 
     def alive(self) -> int:
@@ -59,8 +66,8 @@ class Crowd:
             return []
         events = []
         for line in file.read_text().splitlines():
-            what, task, pid, at = line.split()
-            events.append(Event(what, task, int(pid), float(at)))
+            what, task, pid, at, attempt = line.split()
+            events.append(Event(what, task, int(pid), float(at), int(attempt)))
         return events
 
     def let_go(self, who: object = "all") -> None:
@@ -72,7 +79,16 @@ class Crowd:
             if process.returncode is None:
                 process.send_signal(signal.SIGCONT)
                 process.kill()
-            await process.wait()
+        for process in self._members:
+            await ended(process)
+
+
+async def ended(process: asyncio.subprocess.Process, *, within: float = LONG) -> int:
+    """Waits for the exit code. Not by `process.wait()`: that also waits, without end, for a pipe that a child of the
+    process may hold open (Python 3.11)."""
+    await until(lambda: process.returncode is not None, within=within)
+    assert process.returncode is not None
+    return process.returncode
 
 
 async def until(question: Callable[[], Awaitable[Any] | Any], *, within: float = LONG) -> Any:
@@ -90,7 +106,7 @@ async def until(question: Callable[[], Awaitable[Any] | Any], *, within: float =
 
 def rows(url: str, statement: str, *arguments: Any) -> list[tuple[Any, ...]]:
     """What a bystander sees, on a connection of its own."""
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(url, autocommit=True, connect_timeout=10, options="-c statement_timeout=30s") as connection:
         return connection.execute(statement, arguments).fetchall()  # type: ignore[arg-type]
 
 

@@ -40,7 +40,7 @@ async def test_a_dropped_listen_connection_is_made_anew_and_meanwhile_nothing_wa
 async def test_an_enqueue_held_open_while_the_worker_went_to_sleep_starts_soon_after_its_commit(
     crowd: Crowd, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with psycopg.connect(crowd.url) as held:
+    with psycopg.connect(crowd.url, connect_timeout=10) as held:
         # nobody sleeps yet, so this tells nobody; and it is seen only once it commits
         row = held.execute("select weft.enqueue('quick')::text").fetchone()
         assert row is not None

@@ -51,28 +51,37 @@ class Program:
 
 @contextlib.asynccontextmanager
 async def weft(
-    *arguments: str, env: Mapping[str, str | None] | None = None, cwd: Path | None = None
+    *arguments: str, env: Mapping[str, str | None] | None = None, cwd: Path | None = None, stdin: bytes | None = None
 ) -> AsyncIterator[Program]:
     """`weft …`, ended with the block. A variable that is None is taken out of the environment."""
     given: dict[str, str | None] = {**os.environ, "DATABASE_URL": None, "PYTHONUNBUFFERED": "1", **(env or {})}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "weft.cli", *arguments, cwd=cwd, stdin=asyncio.subprocess.DEVNULL,
+        sys.executable, "-m", "weft.cli", *arguments, cwd=cwd,
+        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         env={name: value for name, value in given.items() if value is not None},
     )  # fmt: skip
     program = Program(process)
+    if stdin is not None:
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
     try:
         yield program
     finally:
         if process.returncode is None:
             process.kill()
-        await process.wait()
-        await program._reading
+        # whoever inherited its output may outlive it
+        async with asyncio.timeout(PATIENCE):
+            await process.wait()
+        _, pending = await asyncio.wait({program._reading}, timeout=5)
+        for reading in pending:
+            reading.cancel()
 
 
 async def run(
-    *arguments: str, env: Mapping[str, str | None] | None = None, cwd: Path | None = None
+    *arguments: str, env: Mapping[str, str | None] | None = None, cwd: Path | None = None, stdin: bytes | None = None
 ) -> tuple[int, str]:
     """`weft …` from start to end: its exit code and what it said."""
-    async with weft(*arguments, env=env, cwd=cwd) as program:
+    async with weft(*arguments, env=env, cwd=cwd, stdin=stdin) as program:
         return await program.ends(), program.said

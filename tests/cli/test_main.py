@@ -1,6 +1,8 @@
 """The command itself: help, exit codes, and how little it imports."""
 
+import ast
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +13,9 @@ import pytest
 
 from weft.cli import main
 
-HEAVY = ("weft.app", "psycopg", "rich", "asyncio", "msgspec", "uvloop")
+HEAVY = ("weft.app", "weft.client", "psycopg", "rich", "asyncio", "msgspec", "uvloop", "httpx2", "starlette")
+OURS = {"weft", "weft.base", "weft.base.errors", "weft.cli", "weft.cli.main"}
+"""All of Weft that `weft --help` may import: what it takes to start is counted in modules, not in time."""
 
 
 def paths(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -57,8 +61,30 @@ try:
 except SystemExit as ended:
     assert ended.code == 0
 print([name for name in {HEAVY!r} if name in sys.modules])
+print(sorted(name for name in sys.modules if name.partition('.')[0] == 'weft'))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    heavy, ours = done.stdout.splitlines()[-2:]
+    assert heavy == "[]"
+    assert set(ast.literal_eval(ours)) <= OURS
+
+
+TALKERS = ("tasks", "explain", "enqueue", "dead", "queues", "nodes", "locks", "key")
+
+
+@pytest.mark.parametrize("arguments", [*([name, "--help"] for name in TALKERS), ["completion", "bash"], ["profile", "list"]])
+def test_commands_that_talk_to_a_server_do_not_import_the_engine(arguments: list[str]) -> None:
+    program = f"""
+import sys
+from weft.cli import main
+try:
+    main.weft({arguments!r})
+except SystemExit as ended:
+    assert not ended.code
+print([name for name in ("weft.app", "weft.api", "psycopg", "starlette", "uvicorn") if name in sys.modules])
+"""
+    env = {**os.environ, "XDG_CONFIG_HOME": "/nonexistent/weft-tests"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30, env=env)
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -1,66 +1,22 @@
 """Weft behind PgBouncer in transaction mode: no session state may be needed, and none may leak."""
 
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
-import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 
+import bouncer
 from weft import App
 from weft.base import config
 
-PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
-
-pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed (apt install pgbouncer)")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+pytestmark = pytest.mark.skipif(bouncer.PGBOUNCER is None, reason=bouncer.REASON)
 
 
 @pytest.fixture
 def pooled_url(database_url: str) -> Iterator[str]:
-    """The same database, through a pooler with two server connections."""
-    direct = psycopg.conninfo.conninfo_to_dict(database_url)
-    folder = Path(tempfile.mkdtemp(prefix="weft-pgbouncer-"))
-    folder.chmod(0o777)
-    port = _free_port()
-    (folder / "users").write_text('"postgres" ""\n')
-    (folder / "pgbouncer.ini").write_text(
-        f"""[databases]
-* = host={direct["host"]} port={direct.get("port", 5432)}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-unix_socket_dir =
-auth_type = trust
-auth_file = {folder}/users
-pool_mode = transaction
-default_pool_size = 2
-max_client_conn = 100
-logfile = {folder}/log
-"""
-    )
-    user = "nobody" if os.getuid() == 0 else None
-    bouncer = subprocess.Popen([PGBOUNCER, str(folder / "pgbouncer.ini")], user=user, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and bouncer.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-    yield psycopg.conninfo.make_conninfo(database_url, host="127.0.0.1", port=port)
-    bouncer.terminate()
-    bouncer.wait(10)
-    shutil.rmtree(folder, ignore_errors=True)
+    with bouncer.pooled(database_url) as url:
+        yield url
 
 
 async def test_tasks_limits_and_results_work_through_a_transaction_pooler(database_url: str, pooled_url: str) -> None:

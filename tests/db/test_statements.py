@@ -26,6 +26,33 @@ def test_a_name_starts_a_statement_and_words_between_belong_to_none() -> None:
         "first": "select 1\nfrom a", "second": "-- said inside\nselect ';' as semicolon"}  # fmt: skip
 
 
+SHARED = """-- Said of the piece.
+-- piece: tail
+b as (select 2)
+select 3;
+
+-- name: first
+with a as (select 1),
+-- use: tail
+
+-- name: second
+with a as (select 9),
+-- use: tail
+"""
+
+
+def test_a_piece_stands_wherever_it_is_used_and_is_no_statement() -> None:
+    assert statements.parse(SHARED) == {
+        "first": "with a as (select 1),\nb as (select 2)\nselect 3",
+        "second": "with a as (select 9),\nb as (select 2)\nselect 3",
+    }
+
+
+def test_a_piece_that_is_not_there_is_named() -> None:
+    with pytest.raises(errors.ConfigError, match="uses other, but its file has no such piece"):
+        statements.parse("-- name: one\n-- use: other\n")
+
+
 def test_a_statement_that_is_not_there_is_named() -> None:
     with pytest.raises(AttributeError, match=r"weft\.queue has no statement named nothing"):
         _ = statements.load("weft.queue").nothing

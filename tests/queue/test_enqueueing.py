@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 import hands
 from weft.app import App
-from weft.base import errors
+from weft.base import errors, ids
 from weft.db.tx import Tx
 from weft.sdk.retry import Retry
 
@@ -204,4 +204,4 @@ async def test_a_worker_is_woken_inside_the_transaction_only_if_it_sleeps(tx: Tx
         await listening.execute("select weft.enqueue('mail', queue => 'post')")
         [note] = [note async for note in listening.notifies(timeout=5, stop_after=1)]
         more = [note async for note in listening.notifies(timeout=0)]
-    assert (note.channel, note.payload, more) == ("weft_wake", "post", [])
+    assert (note.channel, note.payload, more) == ("weft_wake", f"{ids.DEFAULT_ORG} post", [])

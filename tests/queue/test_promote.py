@@ -47,7 +47,7 @@ async def test_promoting_wakes_the_queues_that_have_work_now(database: Database,
             await hands.make_due(tx, *made)
             assert await promote.once(tx) == 3
         heard = {note.payload async for note in listening.notifies(timeout=5, stop_after=2)}
-    assert heard == {"a", "b"}
+    assert heard == {"* a", "* b"}
 
 
 async def test_two_promoters_at_once_promote_each_task_once(database: Database) -> None:

@@ -65,3 +65,14 @@ def hang(note: str, ctx: Context) -> None:
     Path(note).write_text(f"{os.getpid()} {grandchild.pid}")
     ctx.progress(50, "hanging")
     time.sleep(1000)
+
+
+@app.task(isolate="process", max_attempts=1)
+def beats(ctx: Context, speaks: bool) -> str:
+    """Takes longer than its heartbeat_timeout, with or without signs of life."""
+    began = time.monotonic()
+    while time.monotonic() - began < 3:
+        if speaks:
+            ctx.heartbeat()
+        time.sleep(0.05)
+    return "done"

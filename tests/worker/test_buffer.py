@@ -119,6 +119,8 @@ async def test_those_who_wait_are_woken_in_order_and_one_who_leaves_passes_its_t
 
     async def run(number: int) -> None:
         got.append((number, (await buffer.get()).id))
+        # what comes in wakes one; whoever took something sees to the rest
+        buffer.wake(len(buffer))
 
     async with asyncio.timeout(10):
         runners = [asyncio.create_task(run(number)) for number in range(3)]

@@ -60,7 +60,8 @@ async def worker(database_url: str, tmp_path: Path) -> AsyncIterator[asyncio.sub
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        await process.communicate()
+        async with asyncio.timeout(LONG):
+            await process.communicate()
 
 
 async def test_a_worker_process_runs_what_another_process_enqueued(

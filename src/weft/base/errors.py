@@ -5,11 +5,18 @@
     ├── InvalidInput            bad input; nothing was changed
     │   ├── InvalidName
     │   ├── InvalidPayload
-    │   └── UnknownKind
+    │   ├── UnknownKind
+    │   ├── TooLarge            a request over HTTP, larger than allowed
+    │   └── UnsupportedMedia    a request over HTTP that is not JSON
+    ├── Unauthenticated         no credential, or none that is known and valid
+    ├── Forbidden               the credential's role does not allow this
     ├── NotFound                no such thing here (or not yours)
     ├── Conflict                the thing is in a state that forbids it
     │   ├── LeaseLost           the attempt is no longer yours; nothing was changed
-    │   └── LockLost
+    │   ├── LockLost
+    │   └── KeyReused           an Idempotency-Key came with another request before
+    ├── MethodNotAllowed        HTTP: the path is there, but not for this verb
+    ├── RateLimited             too much in too short a time; try again later
     ├── TaskFailed              raised to whoever awaits the result of a task that failed
     │   ├── TaskCancelled
     │   └── TaskTimedOut
@@ -74,6 +81,42 @@ class UnknownKind(InvalidInput):
     code = "UNKNOWN_KIND"
 
 
+class TooLarge(InvalidInput):
+    """The request is larger than allowed; nothing was changed."""
+
+    code = "TOO_LARGE"
+
+
+class UnsupportedMedia(InvalidInput):
+    """The request's body is not application/json."""
+
+    code = "UNSUPPORTED_MEDIA_TYPE"
+
+
+class Unauthenticated(WeftError):
+    """No valid credential was given."""
+
+    code = "UNAUTHENTICATED"
+
+
+class Forbidden(WeftError):
+    """The credential does not allow this."""
+
+    code = "FORBIDDEN"
+
+
+class MethodNotAllowed(WeftError):
+    """The path does not take this method."""
+
+    code = "METHOD_NOT_ALLOWED"
+
+
+class RateLimited(WeftError):
+    """Too many requests; try again later."""
+
+    code = "RATE_LIMITED"
+
+
 class NotFound(WeftError):
     """There is no such thing."""
 
@@ -96,6 +139,12 @@ class LockLost(Conflict):
     """The lock is not held with this token."""
 
     code = "LOCK_LOST"
+
+
+class KeyReused(Conflict):
+    """The Idempotency-Key was used for another request; use a new key for a new request."""
+
+    code = "IDEMPOTENCY_KEY_REUSED"
 
 
 class TaskFailed(WeftError):

@@ -35,7 +35,7 @@ def text(value: Any, *, what: str = "payload") -> str:
             f"and pass a reference",
             size=len(encoded),
         )
-    if b"\\u0000" in encoded and _has_nul(_decoder.decode(encoded)):
+    if b"\\u0000" in encoded and has_nul(_decoder.decode(encoded)):
         raise errors.InvalidPayload(f"{what} contains a NUL character, which PostgreSQL cannot store; remove it")
     # what JSON has no number for was written as null
     if b"null" in encoded and not _is_finite(value):
@@ -64,7 +64,8 @@ def depth(value: Any) -> int:
     return deepest
 
 
-def _has_nul(value: Any) -> bool:
+def has_nul(value: Any) -> bool:
+    """Whether a text in `value` contains the one character PostgreSQL cannot store."""
     stack = [value]
     while stack:
         inner = stack.pop()

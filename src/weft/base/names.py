@@ -1,5 +1,6 @@
 """Names of kinds, queues, tags, capabilities and keys: what is allowed, and the words that refuse the rest."""
 
+import functools
 import re
 
 from weft.base import errors
@@ -12,7 +13,7 @@ def check(name: object, *, what: str) -> str:
     """`name` if it is a valid name of a `what`; else InvalidName saying what is allowed."""
     if not isinstance(name, str):
         raise errors.InvalidName(f"{what} must be text, not {type(name).__name__}")
-    if not _NAME.fullmatch(name) or name != name.strip():
+    if not _is_name(name):
         raise errors.InvalidName(
             f"{what} {name[:80]!r} is not valid: use 1-255 letters, digits, spaces inside, and any of _ . : / -",
             name=name[:255],
@@ -28,3 +29,9 @@ def check_key(key: object, *, what: str) -> str:
     if not key or len(key.encode(errors="replace")) > _KEY_LIMIT or any(ord(char) < 32 or ord(char) == 127 for char in key):
         raise errors.InvalidName(f"{what} must be 1-{_KEY_LIMIT} bytes without control characters")
     return key
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_name(text: str) -> bool:
+    """Kept, because a program says the same few names again and again."""
+    return _NAME.fullmatch(text) is not None and text == text.strip()

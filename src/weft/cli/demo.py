@@ -1,91 +1,169 @@
-"""The demo of `weft dev`: a small app whose tasks do what tasks do: work, fail and recover, wait, die.
-
-It runs on the embedded PostgreSQL whatever DATABASE_URL says: nobody wants its tasks in a real database.
-"""
+"""`weft demo crash`: a worker is killed in the middle of a task, and one sees what becomes of the task."""
 
 import asyncio
-import dataclasses
-import datetime as dt
-import itertools
-import random
+import contextlib
+import os
+import re
+import signal
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator
+from typing import Any
+
+import click
+from rich.console import Console
 
 from weft.app import App
-from weft.base import config
-from weft.base.errors import Discard
-from weft.sdk.context import Context
-from weft.sdk.retry import Retry
+from weft.base import errors
+from weft.cli import connecting, loop, output, running
+from weft.client import client as clients
+from weft.client.client import Client
+from weft.cluster import leaders, nodes
+from weft.db import statements
 
-app = App(settings=dataclasses.replace(config.load(), database_url=None, direct_url=None, pooled=False))
+SQL = statements.load("weft.cli")
 
-_NAMES = ("Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald")
-_PACE = 1.5
-
-
-@app.task
-async def hello(name: str) -> str:
-    """Ends at once."""
-    return f"Hello, {name}!"
-
-
-@app.task(max_attempts=5, retry=Retry(backoff="fixed", base=dt.timedelta(seconds=1), jitter=0))
-async def flaky(ctx: Context) -> str:
-    """Fails twice, then succeeds."""
-    if ctx.attempt < 3:
-        raise ConnectionError(f"the other side is not there (attempt {ctx.attempt})")
-    return f"worked on attempt {ctx.attempt}"
+APP = "weft.cli.demo_app:app"
+QUEUE = "crash"
+_KILL_AT = 40
+_LOOK_EVERY = 0.03
+_PATIENCE = 60.0
 
 
-@app.task(timeout="1m")
-async def report(ctx: Context, pages: int = 8) -> str:
-    """Takes some seconds and shows how far it is."""
-    for page in range(1, pages + 1):
-        await asyncio.sleep(random.uniform(0.3, 0.9))
-        ctx.progress(100 * page / pages, f"page {page} of {pages}")
-        ctx.log(f"wrote page {page}", page=page)
-    return f"{pages} pages"
+class Story:
+    """What happens, told as it does, with times."""
+
+    def __init__(self, console: Console, *, silent: bool) -> None:
+        self.events: list[dict[str, Any]] = []
+        self._console = console
+        self._silent = silent
+        self._began = time.monotonic()
+
+    def tell(self, what: str, *, style: str = "") -> float:
+        at = time.monotonic() - self._began
+        self.events.append({"seconds": round(at, 3), "what": what})
+        if not self._silent:
+            self._console.print(f"{at:7.2f} s  {what}", style=style or None, markup=False)
+        return at
 
 
-@app.task(queue="later")
-async def reminder(text: str) -> str:
-    """Is scheduled a few seconds ahead."""
-    return text
+@click.group()
+def demo() -> None:
+    """Show what Weft does when things go wrong."""
 
 
-@app.task(queue="burst", priority=20)
-async def ping(number: int) -> int:
-    """Comes by the hundred, behind everything else."""
-    return number
+@demo.command(epilog="Example: weft demo crash")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+def crash(*, as_json: bool) -> None:
+    """Kill a worker (SIGKILL) in the middle of a task, and watch the task being rescued.
+
+    Two real worker processes on the embedded PostgreSQL in WEFT_FOLDER. The one that has the task is killed; the
+    other finishes it. The exit code is 0 if it does.
+    """
+    story = Story(output.console(), silent=as_json)
+    summary = loop.run(_crash(story))
+    if as_json:
+        output.write_json({**summary, "events": story.events})
+        return
+    click.echo(
+        f"\nkilled after {summary['progress_when_killed']} %, rescued {summary['rescue_seconds']:.1f} s later, "
+        f"finished {summary['finish_seconds']:.1f} s later. It was begun {summary['attempts']} times and finished once; "
+        f"the loss used up no attempt.\nSee it: weft tasks show {summary['id']}"
+    )
 
 
-@app.task
-async def unwanted() -> None:
-    """Decides that there is nothing to do."""
-    raise Discard("there was nothing to do")
+async def _crash(story: Story) -> dict[str, Any]:
+    app = running.load_app(APP)
+    story.tell("starting PostgreSQL and two workers")
+    async with app, app.node(roles=(leaders.SCHEDULER,)), connecting.here(app) as client, _two_workers(app) as workers:
+        story.tell(f"workers: processes {' and '.join(str(one.pid) for one in workers)}")
+        if await _server_age(app) < nodes.QUIET.total_seconds():
+            story.tell("PostgreSQL has just started: a broken connection proves nothing yet, so the lease (10 s) decides")
+        made = await client.post("/v1/tasks", {"kind": "careful", "queue": QUEUE}, repeat=True)
+        story.tell(f"enqueued a task of ten steps: {made['id']}")
+        async with asyncio.timeout(_PATIENCE):
+            return await _follow(client, made["id"], workers=workers, story=story)
 
 
-@app.task(max_attempts=2, retry=Retry(backoff="fixed", base=dt.timedelta(seconds=2), jitter=0))
-async def doomed() -> None:
-    """Fails every time, and ends on the dead letter list."""
-    raise ValueError("this can never work")
+async def _follow(client: Client, id: str, *, workers: dict[Process, str], story: Story) -> dict[str, Any]:
+    """Watches the task, kills its worker half-way, and says how it went on."""
+    path, by_node = clients.path("/v1/tasks/{}", id), {node: process for process, node in workers.items()}
+    killed: float | None = None
+    rescued: float | None = None
+    progress_when_killed = 0
+    before: dict[str, Any] = {}
+    while True:
+        task = await client.get(path)
+        holder = by_node.get(str(task["node_id"]))
+        if task["attempt"] != before.get("attempt") and task["state"] == "running" and holder is not None:
+            at = story.tell(f"process {holder.pid} runs it, attempt {task['attempt']}", style="cyan")
+            if killed is not None and rescued is None:
+                rescued = at
+        elif task["progress"] != before.get("progress") and task["state"] == "running":
+            story.tell(f"  {task['progress_message']}")
+        elif task["state"] == "ready" and before.get("state") == "running":
+            story.tell("nobody holds it any more: it is ready again, and counts as lost, not as failed", style="yellow")
+        if killed is None and holder is not None and (task["progress"] or 0) >= _KILL_AT:
+            os.kill(holder.pid, signal.SIGKILL)
+            progress_when_killed = task["progress"]
+            killed = story.tell(f"SIGKILL to process {holder.pid}, which is in the middle of it", style="bold red")
+        if task["finished_at"] is not None:
+            ended = story.tell(f"{task['state']}: {task['result']}", style="green")
+            if task["state"] != "completed" or killed is None or rescued is None:
+                raise errors.TaskFailed(f"the demo did not go as it should; see: weft tasks show {id}")
+            return {
+                "id": id, "state": task["state"], "attempts": task["attempt"], "losses": task["losses"],
+                "progress_when_killed": progress_when_killed, "rescue_seconds": round(rescued - killed, 3),
+                "finish_seconds": round(ended - killed, 3),
+            }  # fmt: skip
+        before = task
+        await asyncio.sleep(_LOOK_EVERY)
 
 
-async def produce() -> None:
-    """Enqueues a little of everything until cancelled."""
-    for turn in itertools.count():
-        await app.enqueue(hello, {"name": _NAMES[turn % len(_NAMES)]})
-        match turn % 20:
-            case 0 | 10:
-                await app.enqueue(flaky)
-            case 1 | 8 | 15:
-                await app.enqueue(report)
-            case 3 | 13:
-                await app.enqueue(reminder, {"text": "it is time"}, delay="6s")
-            case 5:
-                await app.enqueue_many(ping, [{"number": number} for number in range(300)])
-            case 7:
-                await app.enqueue(unwanted)
-            case 11:
-                await app.enqueue(doomed)
-            case _:
-                pass
-        await asyncio.sleep(_PACE)
+@contextlib.asynccontextmanager
+async def _two_workers(app: App) -> AsyncIterator[dict[Process, str]]:
+    """Two real processes with the ids of their nodes; ended with the block."""
+    line = [sys.executable, "-m", "weft.cli", "worker", APP, "-q", QUEUE, "-c", "1", "--no-lead", "--supervised"]
+    line += ["--log-level", "error", "--grace", "1"]
+    environ = {**os.environ, "WEFT_FOLDER": str(app.settings.folder.absolute())}
+    started: list[Process] = []
+    try:
+        for _ in range(2):
+            started.append(
+                await asyncio.create_subprocess_exec(
+                    *line, stdin=PIPE, stdout=DEVNULL, stderr=PIPE, env=environ, start_new_session=True
+                )
+            )
+        async with asyncio.timeout(_PATIENCE):
+            for one in started:
+                await _ready(one)
+        yield {one: await _node(app, pid=one.pid) for one in started}
+    finally:
+        for one in started:
+            with contextlib.suppress(ProcessLookupError):
+                one.terminate()
+        for one in started:
+            await one.communicate()
+
+
+async def _ready(process: Process) -> None:
+    """Waits for its first words; TaskFailed with what it said if it ends instead."""
+    assert process.stderr is not None
+    said = ""
+    async for line in process.stderr:
+        said += line.decode(errors="replace")
+        if re.search(r"worker is ready", said):
+            return
+    raise errors.WeftError(f"a worker of the demo could not start: {said.strip()}")
+
+
+async def _node(app: App, *, pid: int) -> str:
+    """The id under which a process of this machine is known."""
+    async with app.tx() as tx:
+        return next(one.node.id for one in await nodes.known(tx) if one.node.pid == pid and one.status == "active")
+
+
+async def _server_age(app: App) -> float:
+    async with app.tx() as tx:
+        return float(await tx.value(SQL.server_age))

@@ -1,73 +1,76 @@
-"""What is happening in a database: the newest tasks, as the change feed names them, and what waits in each queue."""
+"""What is happening on a server: its newest tasks, and what waits in each queue. Everything is asked over the API."""
 
 import dataclasses
-import uuid
 from collections import Counter
+from typing import Any
 
-from weft.app import App
-from weft.base import errors, ids
-from weft.journal import feed
-from weft.queue import tasks
-from weft.queue.model import TaskView
-from weft.queue.tasks import QueueStats
+from weft.base import errors
+from weft.client import client as clients
+from weft.client.client import Client
+
+Task = dict[str, Any]
+Stage = tuple[str, int, int | None]
+"""State, attempt, progress."""
 
 _KEPT = 30
 _KEPT_OF_A_KIND = 5
+_NEWEST = 100
 _READ_AT_MOST = 40
+_ENDED = frozenset({"completed", "failed", "timed_out", "cancelled"})
 
 
 @dataclasses.dataclass
 class Following:
     """Reads on with each `refresh`; `changed` is what the last one brought, oldest first."""
 
-    app: App
-    recent: dict[uuid.UUID, TaskView] = dataclasses.field(default_factory=dict)
-    """The newest tasks, the one that changed last at the end."""
-    queues: list[QueueStats] = dataclasses.field(default_factory=list)
-    changed: list[TaskView] = dataclasses.field(default_factory=list)
-    _position: int | None = None
+    client: Client
+    recent: dict[str, Task] = dataclasses.field(default_factory=dict)
+    """The newest tasks by id, the one that changed last at the end."""
+    queues: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    changed: list[Task] = dataclasses.field(default_factory=list)
+    finished: int = 0
+    """Tasks seen to end."""
+    _known: dict[str, Stage] | None = None
+    """How each of the newest was the last time."""
 
     async def refresh(self) -> None:
-        wanted = await self._ids()
-        # their progress is no change of the feed
-        running = [id for id, one in self.recent.items() if one.state == "running" and id not in wanted]
+        page = await self.client.get("/v1/tasks", query={"limit": _NEWEST})
+        listed: dict[str, Stage] = {one["id"]: _stage(one) for one in reversed(page["items"])}
+        before = listed if self._known is None else self._known
+        news = [id for id, stage in listed.items() if before.get(id) != stage]
+        # those that newer ones pushed off the page before they ended
+        news += [id for id, one in self.recent.items() if one["state"] not in _ENDED and id not in listed]
+        self._known = listed | {id: _stage(one) for id, one in self.recent.items() if id not in listed}
         self.changed = []
-        for id in [*running, *wanted]:
-            try:
-                seen = await self.app.get(id)
-            except errors.NotFound:
-                continue  # of another org
-            before = self.recent.pop(id, None) if id in wanted else self.recent.get(id)
-            self.recent[id] = seen
-            if before is None or _stage(before) != _stage(seen):
-                self.changed.append(seen)
+        for id in news[-_READ_AT_MOST:]:
+            await self._read(id, before=before.get(id))
         self._forget()
-        async with self.app.tx() as tx:
-            self.queues = await tasks.stats(tx, org=ids.DEFAULT_ORG)
+        self.queues = (await self.client.get("/v1/queues"))["items"]
+
+    async def _read(self, id: str, *, before: Stage | None) -> None:
+        """The whole task: lists leave out what may be large, such as results."""
+        try:
+            task = await self.client.get(clients.path("/v1/tasks/{}", id))
+        except errors.NotFound:
+            self.recent.pop(id, None)
+            return
+        stage = _stage(task)
+        if before is None or before[:2] != stage[:2]:
+            self.changed.append(task)
+            self.finished += task["state"] in _ENDED
+            # to the end: it changed last
+            self.recent.pop(id, None)
+        self.recent[id] = task
 
     def _forget(self) -> None:
         """Keeps the newest, and of each kind a few: a burst must not push everything else out of sight."""
         kept: Counter[str] = Counter()
         for id, task in reversed(list(self.recent.items())):
-            if kept[task.kind] >= _KEPT_OF_A_KIND or kept.total() >= _KEPT:
+            if kept[task["kind"]] >= _KEPT_OF_A_KIND or kept.total() >= _KEPT:
                 del self.recent[id]
             else:
-                kept[task.kind] += 1
-
-    async def _ids(self) -> list[uuid.UUID]:
-        """Tasks the feed named since the last time, newest last, and not more than anybody could read."""
-        async with self.app.tx() as tx:
-            page = await feed.read(tx, after=self._position or 0)
-        if self._position is None:
-            # only what comes from now on
-            self._position = page.newest
-            return []
-        self._position = page.next if page.changes else self._position
-        changes = [change for change in page.changes if change.table_name == "tasks"]
-        # a statement that changed very many names none of them
-        named = list(dict.fromkeys(id for change in changes for id in change.ids or ()))
-        return named[-_READ_AT_MOST:]
+                kept[task["kind"]] += 1
 
 
-def _stage(task: TaskView) -> tuple[str, int]:
-    return task.state, task.attempt
+def _stage(task: Task) -> Stage:
+    return task["state"], task["attempt"], task["progress"]

@@ -8,13 +8,28 @@ import click
 from weft.base import errors
 
 COMMANDS = {
+    "dev": ("weft.cli.dev:dev", "PostgreSQL, the API, a worker and a live view, with one command."),
+    "demo": ("weft.cli.demo:demo", "Show what Weft does when things go wrong."),
+    "server": ("weft.cli.server:server", "Serve the HTTP API, and lead upkeep if nobody else does."),
     "worker": ("weft.cli.worker:worker", "Run the tasks of the App named MODULE:APP."),
-    "dev": ("weft.cli.dev:dev", "PostgreSQL, a worker and a live view in one process."),
-    "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),
-    "enqueue": ("weft.cli.enqueue:enqueue", "Enqueue one task."),
-    "tasks": ("weft.cli.tasks:tasks", "Look at a task, its log, or cancel it."),
+    "up": ("weft.cli.up:up", "Serve the HTTP API and run the tasks of MODULE:APP, in one process."),
+    "enqueue": ("weft.cli.enqueue:enqueue", "Enqueue a task of KIND."),
+    "tasks": ("weft.cli.tasks:tasks", "Look at tasks, their logs, cancel or redrive them."),
     "explain": ("weft.cli.tasks:explain", "Say why a task is not running."),
     "dead": ("weft.cli.dead:dead", "The dead letter list: look, redrive, discard."),
+    "queues": ("weft.cli.queues:queues", "Look at queues, pause, resume and limit them."),
+    "nodes": ("weft.cli.nodes:nodes", "Look at the processes that are Weft's: workers and servers."),
+    "locks": ("weft.cli.locks:locks", "Look at named locks that are held, and release them."),
+    "doctor": ("weft.cli.doctor:doctor", "Look for what endangers work."),
+    "bench": ("weft.cli.bench:bench", "Measure Weft on your database: how fast it is, and what it asks of it."),
+    "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),
+    "key": ("weft.cli.key:key", "Make, list and revoke the keys that open the API."),
+    "worker-protocol": (
+        "weft.cli.worker_protocol:worker_protocol",
+        "What workers and servers say to each other over HTTP, and whether they do.",
+    ),
+    "profile": ("weft.cli.profile:profile", "Name the servers you talk to, with their keys."),
+    "completion": ("weft.cli.completion:completion", "Print the script with which a shell completes weft's commands"),
 }
 """Where each command lives, and its line in the help: there, so that `weft --help` imports none of them."""
 
@@ -61,7 +76,8 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
 @click.group(
     cls=Lazy,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nStart here:  weft dev\nSettings:    DATABASE_URL names your PostgreSQL; unset, Weft brings its own.",
+    epilog="\b\nStart here:   weft dev\nSettings:     DATABASE_URL names your PostgreSQL; unset, Weft brings its own."
+    "\nExit codes:   0 it worked, 1 it failed, 2 the command or a setting is wrong.",
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from weft.base import config, errors
-from weft.cli import running
+from weft.cli import loop, output
 from weft.db import migrate as migrations
 from weft.db.database import Database
 from weft.db.migrate import Migration, Status
@@ -29,9 +29,9 @@ def migrate() -> None:
 @as_json
 def up(*, as_json: bool) -> None:
     """Apply every migration that is pending."""
-    done = running.run(_up())
+    done = loop.run(_up())
     if as_json:
-        running.write_json({"applied": done})
+        output.write_json({"applied": done})
     elif done:
         click.echo("\n".join(f"applied {name}" for name in done))
     else:
@@ -46,9 +46,9 @@ def down(*, steps: int, yes: bool, as_json: bool) -> None:
     """Take the newest migrations back."""
     if not yes:
         click.confirm("This deletes what the tables of those migrations hold. Go on?", abort=True, err=True)
-    done = running.run(_down(steps))
+    done = loop.run(_down(steps))
     if as_json:
-        running.write_json({"taken_back": done})
+        output.write_json({"taken_back": done})
     elif done:
         click.echo("\n".join(f"took back {name}" for name in done))
     else:
@@ -61,9 +61,9 @@ def down(*, steps: int, yes: bool, as_json: bool) -> None:
 @click.pass_context
 def status(ctx: click.Context, *, check: bool, as_json: bool) -> None:
     """Show which migrations the database has."""
-    found = running.run(_status())
+    found = loop.run(_status())
     if as_json:
-        running.write_json([dataclasses.asdict(one) for one in found])
+        output.write_json([dataclasses.asdict(one) for one in found])
     else:
         for one in found:
             click.echo(f"{one.state:<8} {one.name}{f'  {one.applied_at}' if one.applied_at else ''}")
@@ -79,9 +79,9 @@ def sql(*, every: bool, as_json: bool) -> None:
 
     It records itself, so that `weft migrate status` knows what was applied by hand.
     """
-    wanted = migrations.ours() if every else running.run(_pending())
+    wanted = migrations.ours() if every else loop.run(_pending())
     if as_json:
-        running.write_json([{"name": one.name, "checksum": one.checksum, "sql": script(one)} for one in wanted])
+        output.write_json([{"name": one.name, "checksum": one.checksum, "sql": script(one)} for one in wanted])
     elif wanted:
         click.echo("\n".join(script(one) for one in wanted))
     else:
@@ -99,8 +99,19 @@ def script(migration: Migration) -> str:
 
 
 async def _up() -> list[str]:
+    """One after the other, so that one sees how far it is; each call refuses what does not fit."""
+    ours = migrations.ours()
     async with _owner() as connection:
-        return await migrations.up(connection, migrations.ours())
+        found = await migrations.status(connection, ours)
+        migrations.refuse(found)
+        missing = {one.name for one in found if one.state == "pending"}
+        pending = [number for number, one in enumerate(ours) if one.name in missing]
+        done: list[str] = []
+        with output.steps(len(pending)) as begin:
+            for number in pending:
+                begin(f"applying {ours[number].name}")
+                done += await migrations.up(connection, ours[: number + 1])
+        return done
 
 
 async def _down(steps: int) -> list[str]:

@@ -41,6 +41,9 @@ def command(told: Work) -> list[str]:
         line += ["--max-tasks", str(told.max_tasks)]
     if told.max_memory is not None:
         line += ["--max-memory", str(told.max_memory)]
+    if told.http is not None:
+        # the key goes through the environment, where other users do not see it
+        line += ["--http", told.http]
     if not told.lead:
         line.append("--no-lead")
     return line

@@ -1,99 +1,205 @@
-"""`weft tasks` and `weft explain`: one task from all sides."""
+"""`weft tasks` and `weft explain`: tasks from all sides, and what can be done to them."""
 
-import dataclasses
+import contextlib
+from collections.abc import Sequence
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
-from weft.cli import running, screen
-from weft.queue.explain import Explanation
-from weft.queue.model import LogLine, TaskView
+from weft.base import errors
+from weft.cli import connecting, listing, loop, output, screen, showing
+from weft.cli.connecting import Where
+from weft.cli.listing import Gathered, Listing
+from weft.client import client as clients
+from weft.client.client import Client
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+STATES = ("queued", "scheduled", "blocked", "ready", "running", "completed", "failed", "timed_out", "cancelled")
 
 
-@click.group()
+@click.group(cls=Listing)
 def tasks() -> None:
-    """Look at a task, its log, or cancel it."""
+    """Look at tasks, their logs, cancel or redrive them. `weft tasks` alone lists."""
 
 
-@tasks.command(epilog="Example: weft tasks show 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
-@click.argument("id")
+@tasks.command(name="list", epilog="\b\nExamples:\n  weft tasks list --watch\n"
+                                   "  weft tasks list --state failed --kind send_email --since 2h --limit 500")  # fmt: skip
+@click.option("--state", "states", multiple=True, type=click.Choice(STATES),
+              help="Only of this state; `queued` is scheduled, blocked and ready. Repeatable.")  # fmt: skip
+@listing.options("kind", "queue", "tag", "since", "before")
+@listing.limit()
+@showing.watching
+@connecting.options
 @as_json
-def show(*, id: str, as_json: bool) -> None:
+def list_tasks(
+    *, states: Sequence[str], limit: int, watch: bool, every: float, where: Where, as_json: bool, **given: Any
+) -> None:
+    """Show tasks, newest first: what waits, what runs and what has ended."""
+    query = listing.filters({**given, "state": list(states) or None})
+
+    async def look(client: Client) -> Gathered:
+        return await listing.gather(client, "/v1/tasks", query=query, most=limit)
+
+    showing.present(look, listed, where=where, every=every if watch else None, as_json=as_json)
+
+
+@tasks.command(epilog="\b\nExamples:\n  weft tasks show 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55\n"
+                      "  weft tasks show 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55 --watch")  # fmt: skip
+@click.argument("id")
+@showing.watching
+@connecting.options
+@as_json
+def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Everything about one task, finished or not, with what its handler logged."""
-    task, lines = running.run(_show(id))
-    if as_json:
-        running.write_json({**dataclasses.asdict(task), "log": lines})
-        return
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(_facts(task))
-    for one in lines:
-        fields = f"  {one.fields}" if one.fields else ""
-        console.print(f"  {one.at:%H:%M:%S} attempt {one.attempt} {one.level:<8} {one.message}{fields}", markup=False)
+    wanted = connecting.task_id(id)
+
+    async def look(client: Client) -> Any:
+        task = await client.get(clients.path("/v1/tasks/{}", wanted))
+        path = clients.path("/v1/tasks/{}/logs", wanted)
+        return {**task, "log": [line async for line in client.pages(path, most=1000)]}
+
+    showing.present(look, _one, where=where, every=every if watch else None, as_json=as_json)
+
+
+@tasks.command(epilog="\b\nExamples:\n  weft tasks logs 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55\n"
+                      "  weft tasks logs 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55 --follow")  # fmt: skip
+@click.argument("id")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is logged from now on, until the task ends.")
+@connecting.options
+@as_json
+def logs(*, id: str, follow: bool, where: Where, as_json: bool) -> None:
+    """What a task's handler logged, a line each; with --json a JSON object each."""
+    with contextlib.suppress(KeyboardInterrupt):
+        loop.run(_logs(connecting.task_id(id), follow=follow, where=where, as_json=as_json))
 
 
 @tasks.command(epilog="Example: weft tasks cancel 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
-@click.argument("id")
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@connecting.options
 @as_json
 @click.pass_context
-def cancel(ctx: click.Context, *, id: str, as_json: bool) -> None:
-    """End a task: at once if it waits, by telling its worker if it runs."""
-    answer = running.run(_cancel(id))
+def cancel(ctx: click.Context, /, *, ids: Sequence[str], where: Where, as_json: bool) -> None:
+    """End tasks: at once if they wait, by telling their worker if they run."""
     words = {
         "cancelled": "cancelled",
         "cancelling": "it is running; its worker was told",
         "finished": "too late: it has already ended",
         "unknown": "there is no such task",
     }
-    running.write_json({"id": id, "answer": answer}) if as_json else click.echo(words[answer])
-    ctx.exit(0 if answer in ("cancelled", "cancelling") else 1)
+    _each(ctx, ids, verb="cancel", words=words, good=("cancelled", "cancelling"), where=where, as_json=as_json)
+
+
+@tasks.command(epilog="Example: weft tasks redrive 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@connecting.options
+@as_json
+@click.pass_context
+def redrive(ctx: click.Context, /, *, ids: Sequence[str], where: Where, as_json: bool) -> None:
+    """Queue tasks again that failed, timed out or were cancelled; their attempts are counted anew."""
+    words = {"redriven": "redriven", "unknown": "there is no such task"}
+    _each(ctx, ids, verb="redrive", words=words, good=("redriven",), where=where, as_json=as_json)
 
 
 @click.command(epilog="Example: weft explain 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @click.argument("id")
+@connecting.options
 @as_json
-def explain(*, id: str, as_json: bool) -> None:
+def explain(*, id: str, where: Where, as_json: bool) -> None:
     """Say why a task is not running: not due, paused, no worker, a full limit, its place in line."""
-    found = running.run(_explain(id))
+    wanted = connecting.task_id(id)
+
+    async def look(client: Client) -> Any:
+        return await client.get(clients.path("/v1/tasks/{}/explain", wanted))
+
+    showing.present(
+        look, lambda found: Text("\n".join(found["reasons"])), where=where, every=None, as_json=as_json
+    )  # fmt: skip
+
+
+def listed(found: Gathered) -> RenderableType:
+    """Tasks of a list as a table."""
+    rows = [
+        (one["id"], output.moment(one["created_at"]), one["kind"], one["queue"],
+         Text(screen.said(one), style=showing.COLOURS[one["state"]]))
+        for one in found.items
+    ]  # fmt: skip
+    table = output.rows(("id", "made", "kind", "queue", ""), rows, empty="no tasks")
+    return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
+
+
+def _each(
+    ctx: click.Context, ids: Sequence[str], *, verb: str, words: dict[str, str], good: Sequence[str], where: Where,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Does something to each of the tasks; exits with 1 unless it was done to all."""
+    wanted = [connecting.task_id(id) for id in ids]
+
+    async def act() -> list[dict[str, str]]:
+        async with connecting.connected(where) as client:
+            with output.progress(verb, total=len(wanted)) as advance:
+                answers = []
+                for id in wanted:
+                    answers.append({"id": id, "answer": await _act(client, id, verb=verb)})
+                    advance(1)
+                return answers
+
+    answers = loop.run(act())
     if as_json:
-        running.write_json(found)
+        output.write_json(answers[0] if len(answers) == 1 else answers)
     else:
-        click.echo("\n".join(found.reasons))
+        for one in answers:
+            said = words.get(one["answer"], one["answer"])
+            click.echo(said if len(answers) == 1 else f"{one['id']}  {said}")
+    ctx.exit(0 if all(one["answer"] in good for one in answers) else 1)
 
 
-async def _show(id: str) -> tuple[TaskView, list[LogLine]]:
-    async with running.opened() as app:
-        return await app.get(id), await app.logs(id)
+async def _act(client: Client, id: str, *, verb: str) -> str:
+    try:
+        answer = await client.post(clients.path(f"/v1/tasks/{{}}/{verb}", id))
+    except errors.NotFound:
+        return "unknown"
+    except errors.Conflict as error:
+        return error.message
+    return str(answer["outcome"]) if verb == "cancel" else "redriven"
 
 
-async def _cancel(id: str) -> str:
-    async with running.opened() as app:
-        return await app.cancel(id)
+async def _logs(id: str, *, follow: bool, where: Where, as_json: bool) -> None:
+    async with connecting.connected(where) as client:
+        if not follow:
+            async for line in client.pages(clients.path("/v1/tasks/{}/logs", id)):
+                _say(line, as_json=as_json)
+            return
+        after = 0
+        while True:
+            # a server ends a stream after an hour, or when it stops: then go on where it ended
+            async for event in client.stream(clients.path("/v1/tasks/{}/logs/stream", id), query={"after": after}):
+                if event.name == "end":
+                    return
+                after = event.data["id"]
+                _say(event.data, as_json=as_json)
 
 
-async def _explain(id: str) -> Explanation:
-    """A finished task explains itself by how it ended."""
-    async with running.opened() as app:
-        task = await app.get(id)
-        if task.finished_at is not None:
-            return Explanation("finished", screen.said(task), [screen.said(task)])
-        return await app.explain(id)
+def _say(line: Any, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(showing.compact(line))
+        return
+    click.echo(showing.log_line(line))
 
 
-def _facts(task: TaskView) -> Table:
+def _one(task: Any) -> RenderableType:
+    """A task: what it is, how its attempts went, what it logged."""
     table = Table.grid(padding=(0, 2))
-    for field in dataclasses.fields(task):
-        value = getattr(task, field.name)
-        if value not in (None, [], {}) and field.name not in ("attempts", "error"):
-            table.add_row(f"[dim]{field.name}[/dim]", escape(str(value)))
-    for one in task.attempts or []:
+    for name, value in task.items():
+        if value not in (None, [], {}) and name not in ("attempts", "error", "log"):
+            table.add_row(Text(name, style="dim"), showing.value(name, value))
+    for one in task["attempts"]:
         problem = one.get("error") or {}
-        said = f"{one.get('outcome')}: {problem.get('type', '')} {problem.get('message', '')}"
-        table.add_row("[dim]earlier[/dim]", escape(f"attempt {one.get('attempt')} {said}"))
-    if task.error:
-        told = task.error.get("traceback") or f"{task.error.get('type')}: {task.error.get('message')}"
-        table.add_row("[dim]error[/dim]", escape(told.rstrip()))
-    return table
+        said = f"attempt {one.get('attempt')} {one.get('outcome')}: {problem.get('type', '')} {problem.get('message', '')}"
+        table.add_row(Text("earlier", style="dim"), Text(showing.plain(said)))
+    if task["error"]:
+        told = task["error"].get("traceback") or f"{task['error'].get('type')}: {task['error'].get('message')}"
+        table.add_row(Text("error", style="dim"), Text(showing.plain(told.rstrip())))
+    return Group(table, *(Text("  " + showing.log_line(line)) for line in task["log"]))

@@ -1,7 +1,10 @@
 """`weft worker`: runs the tasks of an app, in one process or several."""
 
+import os
+
 import click
 
+from weft.base import errors
 from weft.cli import running, supervise, working
 from weft.cli.working import Work
 
@@ -18,7 +21,8 @@ def _listed(_ctx: click.Context, _parameter: click.Parameter, value: tuple[str, 
 Examples:
   weft worker app:app
   weft worker shop.tasks:app -q email,default -c 50 --processes 2
-  weft worker app:app --capability gpu --max-memory 2048"""
+  weft worker app:app --capability gpu --max-memory 2048
+  weft worker app:app --http https://weft.example.com --key weftw_…"""
 )
 @click.argument("target", metavar="MODULE:APP")
 @click.option("-q", "--queues", multiple=True, callback=_listed, metavar="NAMES",
@@ -39,6 +43,10 @@ Examples:
               help="Never do the cluster's upkeep here. Some other process must.")  # fmt: skip
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True,
               help="What to log. What your handlers log from here on is kept with their tasks.")  # fmt: skip
+@click.option("--http", metavar="URL",
+              help="Work over HTTP only, for the server at this address: no database is needed.")  # fmt: skip
+@click.option("--key", envvar="WEFT_KEY", metavar="KEY",
+              help="The worker key for --http; better in WEFT_KEY, where others on this machine cannot see it.")  # fmt: skip
 @click.option("--supervised", is_flag=True, hidden=True)
 @click.pass_context
 def worker(ctx: click.Context, /, *, processes: int, **told: object) -> None:
@@ -48,6 +56,10 @@ def worker(ctx: click.Context, /, *, processes: int, **told: object) -> None:
     count. A second signal gives everything back at once.
     """
     wanted = Work(**told)  # type: ignore[arg-type]  # the options above are its fields
+    if wanted.http is not None:
+        if not wanted.key:
+            raise errors.ConfigError("--http needs a worker key: pass --key or set WEFT_KEY (make one: weft key create)")
+        os.environ["WEFT_KEY"] = wanted.key
     used_up = wanted.max_tasks is not None or wanted.max_memory is not None
     if wanted.supervised or (processes == 1 and not used_up):
         working.work(wanted)

@@ -1,6 +1,7 @@
 """One worker in one process: load the app, work until told to stop or used up, drain."""
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import os
@@ -39,6 +40,9 @@ class Work:
     max_memory: int | None = None
     """MiB."""
     log_level: str = "info"
+    http: str | None = None
+    """The server to work for, instead of a database."""
+    key: str | None = dataclasses.field(default=None, repr=False)
     supervised: bool = False
     """A child: its end of file on stdin means that the supervisor is gone."""
 
@@ -57,11 +61,18 @@ async def serve(app: App, told: Work) -> None:
     stopping.install()
     if told.supervised:
         _follow_stdin(stopping)
-    async with app:
-        working = app.worker(
-            queues=told.queues, concurrency=told.concurrency, capabilities=told.capabilities,
-            roles=roles(lead=told.lead), target=told.target, grace=told.grace,
-        )  # fmt: skip
+    async with contextlib.AsyncExitStack() as stack:
+        if told.http is not None:
+            working = app.http_worker(
+                told.http, key=told.key or "", queues=told.queues, concurrency=told.concurrency,
+                capabilities=told.capabilities, target=told.target, grace=told.grace,
+            )  # fmt: skip
+        else:
+            await stack.enter_async_context(app)
+            working = app.worker(
+                queues=told.queues, concurrency=told.concurrency, capabilities=told.capabilities,
+                roles=roles(lead=told.lead), target=told.target, grace=told.grace,
+            )  # fmt: skip
         async with working as worker:
             stopping.hurry = worker.stop
             click.echo(f"weft worker is ready: {_describe(app, told)}", err=True)
@@ -78,6 +89,9 @@ def roles(*, lead: bool) -> tuple[str, ...]:
 def set_up_logging(level: str) -> None:
     """Lines on stderr, unless the app has set up logging itself. What handlers log from this level on is kept."""
     logging.basicConfig(level=level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    if level != "debug":
+        # one line per request of a worker over HTTP
+        logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 def leave_threads() -> None:

@@ -3,7 +3,7 @@
 import datetime as dt
 import zlib
 
-from weft.base import errors
+from weft.base import crash, errors
 from weft.cluster.model import Leader
 from weft.db import statements
 from weft.db.tx import Tx
@@ -29,6 +29,7 @@ async def listen(tx: Tx) -> None:
 async def take(tx: Tx, *, role: str, node_id: str) -> int | None:
     """A new term for whoever holds the role's lock. None: a transaction of the old term is still open, try again."""
     await tx.run(SQL.found_role, {"role": role, "node_id": node_id})
+    crash.point("lead: before the term")
     found = await tx.value(SQL.take_term, {"role": role, "node_id": node_id, "leader_lease": LEASE})
     return None if found is None else int(found)
 

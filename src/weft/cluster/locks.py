@@ -8,6 +8,7 @@ from weft.base import errors, ids, json, names
 from weft.cluster.model import Lock
 from weft.db import statements
 from weft.db.tx import Tx
+from weft.journal import record
 
 SQL = statements.load("weft.cluster")
 
@@ -50,6 +51,16 @@ async def release(tx: Tx, *, org_id: uuid.UUID, name: str, token: uuid.UUID) -> 
     """Gives the lock up. LockLost: it was not held any more, so what was done under it may have had company."""
     if await tx.run(SQL.release, {"org_id": org_id, "name": name, "token": token}) == 0:
         raise _lost(name)
+
+
+async def force(tx: Tx, *, org_id: uuid.UUID, name: str, actor: str) -> None:
+    """Takes the lock away from whoever holds it, who learns it when they extend or release it. Journaled."""
+    owner = await tx.value(SQL.force_release, {"org_id": org_id, "name": name})
+    if owner is None:
+        raise errors.NotFound(f"nobody holds the lock {name!r}")
+    await record.record(
+        tx, org_id=org_id, actor=actor, action="lock.force", object_type="lock", object_id=name, before={"owner": owner}
+    )
 
 
 async def check(tx: Tx, *, org_id: uuid.UUID, name: str) -> Lock | None:

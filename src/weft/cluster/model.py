@@ -20,6 +20,8 @@ class Node:
     ip_address: str
     pid: int
     version: str
+    org: str | None = None
+    """The only org it serves; None: every org."""
     http_port: int = 0
     roles: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
@@ -39,6 +41,30 @@ class KnownNode:
     beat_at: dt.datetime
     asleep: bool
     handled: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class SeenNode:
+    """A node as people see it, in the order `seen_nodes` selects it."""
+
+    id: uuid.UUID
+    hostname: str
+    ip_address: str
+    http_port: int
+    pid: int
+    version: str
+    status: NodeStatus
+    roles: list[str]
+    queues: list[str]
+    handlers: list[str]
+    capabilities: list[str]
+    concurrency: int
+    asleep: bool
+    started_at: dt.datetime
+    beat_at: dt.datetime
+    beat_age: float
+    """Seconds since its last beat."""
+    lease: dt.timedelta
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

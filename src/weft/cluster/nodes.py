@@ -5,10 +5,11 @@ import os
 import socket
 import uuid
 from collections.abc import Sequence
+from typing import get_args
 
-from weft.base import ids, json
+from weft.base import errors, ids, json
 from weft.cluster import leaders
-from weft.cluster.model import LEASE, BeatAnswer, KnownNode, Node, NodeStatus, Sign, Vitals
+from weft.cluster.model import LEASE, BeatAnswer, KnownNode, Node, NodeStatus, SeenNode, Sign, Vitals
 from weft.db import statements
 from weft.db.tx import Tx
 
@@ -73,6 +74,7 @@ async def register(tx: Tx, *, node: Node, liveness: int | None) -> NodeStatus:
         SQL.register,
         {
             "id": node.id,
+            "org": node.org,
             "hostname": node.hostname,
             "ip_address": node.ip_address,
             "http_port": node.http_port,
@@ -176,6 +178,23 @@ async def known(tx: Tx) -> list[KnownNode]:
         )
         for row in await tx.rows(SQL.known_nodes)
     ]
+
+
+async def seen(
+    tx: Tx, *, statuses: Sequence[NodeStatus], before: tuple[dt.datetime, uuid.UUID] | None = None, take: int = 100
+) -> list[SeenNode]:
+    """Nodes for people, youngest first; `before` is (started_at, id) of the last one of the page before."""
+    at, id = before or (None, None)
+    arguments = {"statuses": list(statuses), "id": None, "before_at": at, "before_id": id, "take": take}
+    return [SeenNode(*row) for row in await tx.rows(SQL.seen_nodes, arguments)]
+
+
+async def one(tx: Tx, *, id: uuid.UUID) -> SeenNode:
+    arguments = {"statuses": list(get_args(NodeStatus)), "id": id, "before_at": None, "before_id": None, "take": 1}
+    found = await tx.row(SQL.seen_nodes, arguments)
+    if found is None:
+        raise errors.NotFound(f"there is no node {id}")
+    return SeenNode(*found)
 
 
 def _address() -> str:

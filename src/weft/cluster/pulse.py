@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
-from weft.base import errors
+from weft.base import crash, errors
 from weft.cluster import leaders, nodes
 from weft.cluster.model import BeatAnswer, Node, Vitals
 from weft.db.database import Database
@@ -164,8 +164,10 @@ class Pulse:
 
     async def _beat(self, link: _Link) -> None:
         sent = time.monotonic()
+        crash.point("beat: before")
         with self._cutting(link):
             answer = await self._say(link)
+            crash.point("beat: answered")
             if answer.previous is None:
                 await self._register(link)
                 answer = await self._say(link)
@@ -202,6 +204,7 @@ class Pulse:
         elif self._holding and self.term is None:
             self.term = await leaders.take(link.tx, role=leaders.SCHEDULER, node_id=self.node.id)
             if self.term is not None:
+                crash.point("lead: term taken")
                 log.info("node %s leads, term %s", self.node.id, self.term)
                 self._deposed.clear()
                 self._elected.set()

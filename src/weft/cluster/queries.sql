@@ -3,9 +3,10 @@
 -- Coming back keeps the status, so that the beat that follows can tell whether the node had been given up.
 -- name: register
 insert into weft.nodes as n (
-    id, hostname, ip_address, http_port, pid, roles, queues, handlers, capabilities, concurrency, version, lease, liveness)
+    id, org_id, hostname, ip_address, http_port, pid, roles, queues, handlers, capabilities, concurrency, version, lease,
+    liveness)
 values (
-    %(id)s::uuid, %(hostname)s, %(ip_address)s, %(http_port)s, %(pid)s, %(roles)s::text[], %(queues)s::text[],
+    %(id)s::uuid, %(org)s::uuid, %(hostname)s, %(ip_address)s, %(http_port)s, %(pid)s, %(roles)s::text[], %(queues)s::text[],
     %(handlers)s::text[], %(capabilities)s::text[], %(concurrency)s, %(version)s, %(lease)s, %(liveness)s)
 on conflict (id) do update
 set hostname = excluded.hostname,
@@ -110,6 +111,19 @@ select
 from weft.nodes as n
 order by n.started_at, n.id;
 
+-- For people: the youngest first. The age of a beat is by the database's clock.
+-- name: seen_nodes
+select
+    n.id, n.hostname, n.ip_address, n.http_port, n.pid, n.version, n.status, n.roles, n.queues, n.handlers,
+    n.capabilities, n.concurrency, n.asleep, n.started_at, n.beat_at,
+    extract(epoch from weft.now() - n.beat_at)::double precision, n.lease
+from weft.nodes as n
+where n.status = any(%(statuses)s::text[])
+    and (%(id)s::uuid is null or n.id = %(id)s)
+    and (%(before_at)s::timestamptz is null or (n.started_at, n.id) < (%(before_at)s, %(before_id)s::uuid))
+order by n.started_at desc, n.id desc
+limit %(take)s;
+
 -- Leaders.
 
 -- name: found_role
@@ -180,6 +194,11 @@ returning l.org_id, l.name, l.owner, l.token, l.acquired_at, l.expires_at, l.met
 -- name: release
 delete from weft.locks as l
 where l.org_id = %(org_id)s and l.name = %(name)s and l.token = %(token)s and l.expires_at > weft.now();
+
+-- name: force_release
+delete from weft.locks as l
+where l.org_id = %(org_id)s and l.name = %(name)s and l.expires_at > weft.now()
+returning l.owner;
 
 -- name: check_lock
 select l.org_id, l.name, l.owner, l.token, l.acquired_at, l.expires_at, l.metadata

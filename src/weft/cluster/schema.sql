@@ -3,6 +3,8 @@
 -- Only the beat writes to a row often, and no index covers what it writes: updates stay in the page.
 create table weft.nodes (
     id uuid primary key,
+    -- null: serves every org. Set: an HTTP worker of that org, which others must not see.
+    org_id uuid,
     hostname text not null,
     ip_address text not null,
     http_port integer not null default 0,
@@ -52,7 +54,7 @@ alter table weft.nodes enable row level security;
 alter table weft.nodes force row level security;
 create policy owner on weft.nodes to current_user using (true) with check (true);
 create policy engine on weft.nodes to weft_engine using (true) with check (true);
-create policy tenant on weft.nodes for select to weft_tenant using (true);
+create policy tenant on weft.nodes for select to weft_tenant using (org_id is null or org_id = weft.current_org());
 grant select, insert, update, delete on weft.nodes to weft_engine;
 grant select on weft.nodes to weft_tenant;
 

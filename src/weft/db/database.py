@@ -124,6 +124,12 @@ class Database:
             if task is not None and task.cancelling() > asked_before:
                 raise asyncio.CancelledError
             yield connection
+        except (errors.WeftError, psycopg.Error) as error:
+            # the driver cancels the query first; if the connection breaks in that, it raises this instead, and loops that
+            # try again after an error would never learn that they were told to end
+            if task is not None and task.cancelling() > asked_before:
+                raise asyncio.CancelledError from error
+            raise
         finally:
             await self._pool.putconn(connection)
 

@@ -14,6 +14,7 @@ FILES = (
     "queue/partitions.sql",
     "queue/functions.sql",
     "queue/functions_many.sql",
+    "queue/tokens.sql",
     "views/forge.sql",
     "views/afl.sql",
     "views/orchestration.sql",

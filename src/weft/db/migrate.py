@@ -17,7 +17,7 @@ from typing import Literal
 import psycopg
 from psycopg.rows import TupleRow
 
-from weft.base import errors
+from weft.base import crash, errors
 from weft.db.tx import translate
 
 _LOCK_WAIT = "60s"
@@ -102,10 +102,12 @@ async def up(connection: "psycopg.AsyncConnection[TupleRow]", migrations: list[M
             if migration.name in pending:
                 async with connection.transaction():
                     await connection.execute(migration.up.encode())
+                    crash.point("migrate: before commit")
                     await connection.execute(
                         "insert into weft.migrations (name, checksum, down_sql) values (%s, %s, %s)",
                         (migration.name, migration.checksum, migration.down),
                     )
+                crash.point("migrate: committed")
                 done.append(migration.name)
     except psycopg.Error as error:
         raise errors.MigrationError(f"a migration failed and was rolled back: {translate(error)}") from error

@@ -57,6 +57,9 @@ class Hub:
                     pause = _FIRST_PAUSE
                     await self._listen(connection)
             except (psycopg.Error, errors.DatabaseError) as error:
+                # see Database._checkout: told to end while the connection broke
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise asyncio.CancelledError from error
                 log.warning("LISTEN connection lost, polling until it is back: %s", error)
             finally:
                 self.healthy = False

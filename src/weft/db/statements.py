@@ -1,5 +1,7 @@
 """Named SQL: `-- name: claim` starts a statement in a folder's `queries.sql` or `queries/*.sql`.
 
+What several statements of a file share stands once, as `-- piece: taken`, and goes where a line says `-- use: taken`.
+
 `SQL = statements.load("weft.queue")` reads them once at import; `SQL.claim` is the text. A test prepares every
 statement against the schema and checks that its store uses it.
 """
@@ -10,7 +12,8 @@ import re
 
 from weft.base import errors
 
-_NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_HEAD = re.compile(r"^-- (name|piece): (\w+)\s*$", re.MULTILINE)
+_USE = re.compile(r"^-- use: (\w+)$", re.MULTILINE)
 
 
 class Statements:
@@ -46,12 +49,22 @@ def load(package: str) -> Statements:
 
 def parse(source: str) -> dict[str, str]:
     """Name → text, without the trailing semicolon and without what is said about the statement after it."""
-    pieces = _NAME.split(source)
-    return {name: _statement(body) for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+    parts = _HEAD.split(source)
+    texts: dict[str, dict[str, str]] = {"name": {}, "piece": {}}
+    for what, name, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        texts[what][name] = _statement(body)
+    return {name: _USE.sub(functools.partial(_piece, texts["piece"]), text) for name, text in texts["name"].items()}
 
 
 def _statement(body: str) -> str:
     lines = body.strip().splitlines()
-    while lines and (not lines[-1].strip() or lines[-1].startswith("--")):
+    while lines and (not lines[-1].strip() or lines[-1].startswith("--")) and not _USE.match(lines[-1]):
         lines.pop()
     return "\n".join(lines).removesuffix(";")
+
+
+def _piece(pieces: dict[str, str], use: re.Match[str]) -> str:
+    try:
+        return pieces[use[1]]
+    except KeyError:
+        raise errors.ConfigError(f"a statement uses {use[1]}, but its file has no such piece") from None

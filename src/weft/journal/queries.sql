@@ -4,6 +4,11 @@ values (
     %(org_id)s, %(actor)s, %(action)s, %(object_type)s, %(object_id)s, %(before)s::jsonb, %(after)s::jsonb)
 returning id;
 
+-- name: record_many
+insert into weft.journal (org_id, actor, action, object_type, object_id)
+select %(org_id)s, %(actor)s, %(action)s, %(object_type)s, o.id
+from unnest(%(object_ids)s::text[]) as o (id);
+
 -- name: inbox_waits
 select exists (select from weft.change_inbox);
 

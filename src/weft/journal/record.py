@@ -1,6 +1,7 @@
 """Writing down what was done, by whom, to what."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from weft.base import json
@@ -33,3 +34,17 @@ async def record(
     }
     id: uuid.UUID = await tx.value(SQL.record, arguments)
     return id
+
+
+async def record_many(
+    tx: Tx, *, org_id: uuid.UUID, actor: str, action: str, object_type: str, object_ids: Sequence[str]
+) -> None:
+    """The same entry for many things, in one statement."""
+    arguments = {
+        "org_id": org_id,
+        "actor": actor,
+        "action": action,
+        "object_type": object_type,
+        "object_ids": list(object_ids),
+    }
+    await tx.run(SQL.record_many, arguments)

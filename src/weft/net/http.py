@@ -1,4 +1,4 @@
-"""Calling a URL somebody wrote. The only module that imports the HTTP library.
+"""Calling a URL somebody wrote. Only here, in `session` and in `mounted` is the HTTP library imported.
 
 Each hop is its own connection to a checked address: a shared pool would be keyed by that address, and so hand one
 host's TLS connection to another host behind the same one.

@@ -1,8 +1,10 @@
 """Claiming: which lanes have work, and taking plain work from them in one statement."""
 
+import datetime as dt
 import time
 from collections.abc import Sequence
 
+from weft.base import crash
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.queue.lanes import Lane, Take
@@ -16,10 +18,18 @@ async def lanes(tx: Tx) -> list[Lane]:
     return [Lane(*row) for row in await tx.rows(SQL.lanes)]
 
 
+async def lanes_of(tx: Tx, *, org: str) -> list[Lane]:
+    """The same for one org, whatever the others have."""
+    return [Lane(*row) for row in await tx.rows(SQL.lanes_of, {"org": org})]
+
+
 async def plain(
-    tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], takes: Sequence[Take]
+    tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], takes: Sequence[Take], lease: dt.timedelta | None = None
 ) -> list[Claimed]:
-    """Takes plain, unlimited work in one statement. Lanes limited or paused meanwhile yield nothing."""
+    """Takes plain, unlimited work in one statement. Lanes limited or paused meanwhile yield nothing.
+
+    With `lease` each task gets a lease of its own, as HTTP workers need; without, it hangs on the node's beat.
+    """
     sent = time.monotonic()
     rows = await tx.rows(
         SQL.claim_plain,
@@ -33,6 +43,9 @@ async def plain(
             "kinds": kinds,
             "node_id": node_id,
             "token": token,
+            "lease": lease,
+            "limited": False,
         },
     )
+    crash.point("claim: answered")
     return claimed(rows, token=token, sent=sent)

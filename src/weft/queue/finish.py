@@ -85,11 +85,11 @@ async def unblock(tx: Tx, keys: Sequence[tuple[str, str]]) -> list[str]:
     return [row[0] for row in rows]
 
 
-async def ended_with(tx: Tx, attempts: Sequence[tuple[str, str, str]]) -> set[str]:
-    """Which of these (org, id, token) ended earlier with this very token."""
+async def ended_with(tx: Tx, attempts: Sequence[tuple[str, str, str]]) -> dict[str, FinalState]:
+    """Which of these (org, id, token) ended earlier with this very token, and how."""
     orgs, ids, tokens = map(list, zip(*attempts, strict=True))
     rows = await tx.rows(SQL.ended_with, {"orgs": orgs, "ids": ids, "tokens": tokens})
-    return {row[0] for row in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 async def cancel_queued(tx: Tx, ids: Sequence[str]) -> list[tuple[str, str, str | None]]:

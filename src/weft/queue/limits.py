@@ -9,10 +9,11 @@ What is claimed here is never prefetched: the caller asks for no more than it ca
 """
 
 import dataclasses
+import datetime as dt
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from weft.base import ids
+from weft.base import crash, ids
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.queue import lanes as fairness
@@ -76,8 +77,9 @@ class Room:
 
 
 async def claim(
-    tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], lanes: Sequence[Lane], want: int, turn: int = 0
-) -> Taken:
+    tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], lanes: Sequence[Lane], want: int, turn: int = 0,
+    lease: dt.timedelta | None = None,
+) -> Taken:  # fmt: skip
     """Takes up to `want` tasks from limited lanes and special tasks, never above any limit."""
     sent = time.monotonic()
     special = [lane for lane in lanes if not lane.plain]
@@ -109,7 +111,7 @@ async def claim(
     if full:
         await tx.run(SQL.block, {"ids": full})
     tasks: list[Claimed] = []
-    hold = {"node_id": node_id, "token": token}
+    hold = {"node_id": node_id, "token": token, "lease": lease, "limited": True}
     if chosen:
         rows = await tx.rows(SQL.claim_chosen, {"ids": chosen, **hold})
         tasks += claimed(rows, token=token, sent=sent)
@@ -123,6 +125,7 @@ async def claim(
         }
         tasks += claimed(await tx.rows(SQL.claim_limited, arguments), token=token, sent=sent)
     await _spend(tx, rates=rates, tasks=tasks)
+    crash.point("limited claim: before commit")
     return Taken(tasks, contended)
 
 

@@ -31,6 +31,8 @@ class Rest(msgspec.Struct, frozen=True):
     retry: dict[str, Any] | None = None
     concurrency_key: str | None = None
     timeout: float | None = None
+    heartbeat_timeout: float | None = None
+    """Seconds without a sign of life after which the attempt counts as hung."""
     correlation_id: str | None = None
     trace_parent: str | None = None
     run_id: str | None = None

@@ -40,6 +40,9 @@ class Options(TypedDict, total=False):
     scheduled_for: dt.datetime
 
 
+_KNOWN = frozenset(Options.__annotations__)
+
+
 def arguments(kind: str, payload: Any, *, declared: tasks.Options | None, options: Options) -> dict[str, Any]:
     """The arguments of `weft.try_enqueue`, checked; InvalidInput (and nothing stored) if one is not valid."""
     checked = common(kind, declared=declared, options=options)
@@ -54,10 +57,9 @@ def arguments(kind: str, payload: Any, *, declared: tasks.Options | None, option
 
 def common(kind: str, *, declared: tasks.Options | None, options: Options) -> dict[str, Any]:
     """What one task and many tasks of a kind have in common."""
-    if unknown := set(options) - set(Options.__annotations__):
-        raise errors.InvalidInput(
-            f"unknown option {sorted(unknown)[0]!r}; known: {', '.join(sorted(Options.__annotations__))}"
-        )
+    if not options.keys() <= _KNOWN:
+        unknown = sorted(options.keys() - _KNOWN)[0]
+        raise errors.InvalidInput(f"unknown option {unknown!r}; known: {', '.join(sorted(_KNOWN))}")
     queue = options.get("queue")
     if queue is None:
         queue = declared.queue if declared else "default"

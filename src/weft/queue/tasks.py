@@ -6,11 +6,11 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from weft.base import errors, ids, names
+from weft.base import crash, errors, ids, names
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.journal import record
-from weft.queue import orphans
+from weft.queue import counts, orphans
 from weft.queue.model import FinalState, LogLine, Reason, TaskView, view
 
 SQL = statements.load("weft.queue")
@@ -81,9 +81,10 @@ async def dead(
 async def redrive(tx: Tx, *, org: uuid.UUID, ids: Sequence[uuid.UUID], actor: str) -> list[uuid.UUID]:
     """Queues finished, unsuccessful tasks again, attempts counted anew; answers those that were."""
     rows = await tx.rows(SQL.redrive, {"org_id": org, "ids": list(ids)})
-    for id, _ in rows:
-        await record.record(tx, org_id=org, actor=actor, action="task.redrive", object_type="task", object_id=str(id))
+    crash.point("redrive: before commit")
     if rows:
+        done = [str(id) for id, _ in rows]
+        await record.record_many(tx, org_id=org, actor=actor, action="task.redrive", object_type="task", object_ids=done)
         await orphans.wake(tx, queues=sorted({queue for _, queue in rows}))
     return [row[0] for row in rows]
 
@@ -91,13 +92,22 @@ async def redrive(tx: Tx, *, org: uuid.UUID, ids: Sequence[uuid.UUID], actor: st
 async def discard(tx: Tx, *, org: uuid.UUID, ids: Sequence[uuid.UUID], actor: str) -> list[uuid.UUID]:
     """Takes tasks off the dead letter list."""
     rows = await tx.rows(SQL.discard_dead, {"org_id": org, "ids": list(ids)})
-    for (id,) in rows:
-        await record.record(tx, org_id=org, actor=actor, action="task.discard", object_type="task", object_id=str(id))
+    if rows:
+        done = [str(id) for (id,) in rows]
+        await record.record_many(tx, org_id=org, actor=actor, action="task.discard", object_type="task", object_ids=done)
     return [row[0] for row in rows]
 
 
 async def stats(tx: Tx, *, org: uuid.UUID) -> list[QueueStats]:
-    return [QueueStats(*row) for row in await tx.rows(SQL.queue_stats, {"org_id": org})]
+    """The first hundred queues of an org by name; nothing is counted further than `counts.CAP`."""
+    found = await counts.queues(tx, org=org, names=await counts.names(tx, org=org, take=100))
+    return [
+        QueueStats(
+            one.queue, one.ready.count, one.scheduled.count, one.blocked.count, one.running.count, one.oldest_ready
+        )
+        for one in found
+        if one.ready.count or one.scheduled.count or one.blocked.count or one.running.count
+    ]
 
 
 async def queue_settings(tx: Tx, *, org: uuid.UUID, queue: str) -> QueueSettings:

@@ -5,6 +5,7 @@ A handler asks for it by annotation (`async def work(ctx: Context, …)`) or wit
 
 import contextvars
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -38,13 +39,15 @@ class About(Protocol):
 class Context:
     """One attempt of one task."""
 
-    __slots__ = ("_about", "_on_cancel", "_sink", "_stopped")
+    __slots__ = ("_about", "_on_cancel", "_sink", "_stopped", "alive")
 
     def __init__(self, sink: Sink, about: About) -> None:
         self._sink = sink
         self._about = about
         self._stopped: str | None = None
         self._on_cancel: list[Callable[[], None]] | None = None
+        self.alive = 0.0
+        """When it last showed a sign of life, on the monotonic clock."""
 
     @property
     def task_id(self) -> str:
@@ -87,23 +90,28 @@ class Context:
 
     @property
     def cancelled(self) -> str | None:
-        """Why this attempt should stop, or None: cancelled, timed out, lease lost, database away, shutting down."""
+        """Why this attempt should stop, or None: cancelled, timed out, silent (no sign of life within the
+        task's `heartbeat_timeout`), lease lost, database away, shutting down."""
         return self._stopped
 
     def log(self, message: str, *, level: str = "info", **fields: Any) -> None:
         """Keeps a line with the task."""
+        self.alive = time.monotonic()
         self._sink.log(self, level=level, message=message, fields=fields or None)
 
     def progress(self, percent: float | None = None, message: str | None = None) -> None:
         """Shows how far the attempt is: 0-100 and a few words."""
+        self.alive = time.monotonic()
         bounded = None if percent is None else max(0, min(100, round(percent)))
         self._sink.progress(self, percent=bounded, message=message)
 
     def heartbeat(self) -> None:
         """Says that the attempt is alive, and raises in a thread that was told to stop.
 
-        The lease itself is kept by the worker's own beat; a long loop in a sync handler calls this to end promptly.
+        The lease itself is kept by the worker's own beat. A task with a `heartbeat_timeout` calls this, `log` or
+        `progress` within it, or counts as hung; a long loop in a sync handler calls it to end promptly.
         """
+        self.alive = time.monotonic()
         if self._stopped is not None:
             raise Stopped(self._stopped)
 

@@ -3,18 +3,24 @@
 import dataclasses
 from collections.abc import Sequence
 
+from weft.base import crash
 from weft.db.tx import Tx
 from weft.queue import finish
 from weft.queue.finish import Ended, Returned
+from weft.queue.model import FinalState
 from weft.settle.outcome import Finish, Outcome, Requeue, decide
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a batch: the outcomes that came too late (`lost`), and queues with work that is ready again."""
+    """What became of a batch: the outcomes that came too late (`lost`), and queues with work that is ready again.
+
+    `repeated`: those that had ended before with the very same token, and how.
+    """
 
     lost: list[Outcome]
     wake: list[str]
+    repeated: list[tuple[Outcome, FinalState]] = dataclasses.field(default_factory=list, compare=False)
 
 
 def is_single(outcomes: Sequence[Outcome]) -> bool:
@@ -35,6 +41,7 @@ async def settle(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
         else:
             returned.append(_returned(outcome, ending))
     settled = await finish.finish(tx, ended) if ended else set()
+    crash.point("settle: between statements")
     wake: set[str] = set()
     if returned:
         back = await finish.requeue(tx, returned)
@@ -43,7 +50,8 @@ async def settle(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
     keys = {(one.task.org, one.task.concurrency_key) for one in outcomes if one.task.concurrency_key is not None}
     if keys:
         wake |= set(await finish.unblock(tx, [(org, key) for org, key in keys if key is not None]))
-    return Settled(await _lost(tx, outcomes, settled=settled), sorted(wake))
+    lost, repeated = await _late(tx, outcomes, settled=settled)
+    return Settled(lost, sorted(wake), repeated)
 
 
 async def _complete(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
@@ -55,18 +63,22 @@ async def _complete(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
         results=[one.result for one in outcomes],
         started=[one.started for one in outcomes],
     )
-    return Settled(await _lost(tx, outcomes, settled=settled), [])
+    lost, repeated = await _late(tx, outcomes, settled=settled)
+    return Settled(lost, [], repeated)
 
 
-async def _lost(tx: Tx, outcomes: Sequence[Outcome], *, settled: set[str]) -> list[Outcome]:
-    """Those whose token was not there any more, but for a finish said twice: that gets the same answer again."""
+async def _late(
+    tx: Tx, outcomes: Sequence[Outcome], *, settled: set[str]
+) -> tuple[list[Outcome], list[tuple[Outcome, FinalState]]]:
+    """Those whose token was not there any more: lost, or a finish said twice, which gets the same answer again."""
     if len(settled) == len(outcomes):
-        return []
-    lost = [one for one in outcomes if one.task.id not in settled]
-    if not lost:
-        return []
-    earlier = await finish.ended_with(tx, [(one.task.org, one.task.id, one.task.token) for one in lost])
-    return [one for one in lost if one.task.id not in earlier]
+        return [], []
+    late = [one for one in outcomes if one.task.id not in settled]
+    if not late:
+        return [], []
+    earlier = await finish.ended_with(tx, [(one.task.org, one.task.id, one.task.token) for one in late])
+    lost = [one for one in late if one.task.id not in earlier]
+    return lost, [(one, earlier[one.task.id]) for one in late if one.task.id in earlier]
 
 
 def _ended(outcome: Outcome, ending: Finish) -> Ended:

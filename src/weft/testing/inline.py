@@ -9,6 +9,7 @@ from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.queue import promote
 from weft.sdk.task import Registry
+from weft.worker.direct import DatabaseEngine
 from weft.worker.worker import Worker
 
 
@@ -31,7 +32,7 @@ async def run_pending(app: Runs, *, concurrency: int = 10) -> int:
     handlers = list(app.registry)
     node = nodes.here(version=VERSION, handlers=[task.kind for task in handlers], concurrency=concurrency)
     pulse = Pulse(database, node=node)
-    worker = Worker(database, hub=Hub(database), pulse=pulse, handlers=handlers, concurrency=concurrency)
+    worker = Worker(DatabaseEngine(database, hub=Hub(database), pulse=pulse), handlers=handlers, concurrency=concurrency)
 
     async def let_in() -> None:
         """What the leader's upkeep does elsewhere."""

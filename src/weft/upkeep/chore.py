@@ -6,7 +6,7 @@ import datetime as dt
 import logging
 from collections.abc import Awaitable, Callable
 
-from weft.base import errors
+from weft.base import crash, errors
 from weft.cluster import leaders
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -59,7 +59,9 @@ async def once(chore: Chore, *, database: Database, role: str, term: int) -> int
                 return 0
     async with database.tx() as tx:
         await leaders.fence(tx, role=role, term=term)
-        return await chore.once(tx)
+        done = await chore.once(tx)
+        crash.point(f"chore: {chore.name}")
+        return done
 
 
 def rest(done: int, *, pause: float, interval: float, batch: int | None) -> float:

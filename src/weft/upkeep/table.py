@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Awaitable, Callable
 
+from weft.access import idempotency
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
 from weft.journal import feed, sequence
@@ -37,6 +38,7 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
         Chore(name="node sweeper", every=_seconds(3600), once=nodes.sweep),
         Chore(name="org history pruner", every=_seconds(60), once=prune.orgs, batch=prune.BATCH),
         Chore(name="dedupe key pruner", every=_seconds(60), once=prune.dedupe_keys, batch=prune.BATCH),
+        Chore(name="idempotency key pruner", every=_seconds(60), once=idempotency.prune, batch=idempotency.BATCH),
         Chore(name="partition maker", every=_seconds(3600), once=prune.partitions),
     ]
     if retention is not None:

@@ -25,11 +25,13 @@ class Buffer:
 
     @property
     def idle(self) -> int:
-        """How many runners wait for work."""
-        return len(self._waiting)
+        """How many runners wait for work and find none. (While there is some, one that never suspends is enough.)"""
+        return 0 if self._count else len(self._waiting)
 
-    def has(self, org: str) -> bool:
-        return org in self._orgs
+    @property
+    def orgs(self) -> Iterable[str]:
+        """Whose work waits here."""
+        return self._orgs.keys()
 
     def put(self, tasks: Iterable[Claimed]) -> None:
         added = 0
@@ -42,7 +44,7 @@ class Buffer:
             line.append(task)
             added += 1
         self._count += added
-        self._wake(added)
+        self.wake(min(added, 1))
 
     def put_first(self, tasks: Iterable[Claimed]) -> None:
         """Before all others: work under a limit holds its place from the claim on."""
@@ -50,7 +52,7 @@ class Buffer:
         self._first.extend(tasks)
         added = len(self._first) - before
         self._count += added
-        self._wake(added)
+        self.wake(min(added, 1))
 
     def pop(self) -> Claimed | None:
         """The next task, or None."""
@@ -89,17 +91,29 @@ class Buffer:
             task = self.pop()
             if task is not None:
                 return task
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
-            try:
-                await waiter
-            except asyncio.CancelledError:
-                if waiter in self._waiting:
-                    self._waiting.remove(waiter)
-                elif self._count:
-                    # our turn came as we were cancelled: pass it on
-                    self._wake(1)
-                raise
+            await self.wait()
+
+    async def wait(self) -> None:
+        """Until woken."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+            elif self._count:
+                # our turn came as we were cancelled: pass it on
+                self.wake(1)
+            raise
+
+    def wake(self, count: int) -> None:
+        """Wakes as many of those who wait. What comes in wakes one, who sees to the others (`Runners`)."""
+        while count > 0 and self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                count -= 1
 
     def drain(self) -> list[Claimed]:
         """Everything nobody has started; the buffer is empty afterwards."""
@@ -109,10 +123,3 @@ class Buffer:
         self._turns.clear()
         self._count = 0
         return left
-
-    def _wake(self, count: int) -> None:
-        while count > 0 and self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                count -= 1

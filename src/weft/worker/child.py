@@ -1,8 +1,8 @@
 """Process isolation: a handler in a child process that can be killed, whatever it does.
 
 A child imports the app once and then runs one task after another, one at a time. The parent and the child speak JSON
-lines over two pipes: {kind, payload, context} down; {log}, {progress} and {result} or {error} up. A child that dies
-is an error of the task it ran, not of the worker. A child whose worker died kills itself and all it started.
+lines over two pipes: {kind, payload, context} down; {log}, {progress}, {heartbeat} and {result} or {error} up. A child
+that dies is an error of the task it ran, not of the worker. A child whose worker died kills itself and all it started.
 """
 
 import asyncio
@@ -11,10 +11,14 @@ import logging
 import os
 import signal
 import sys
+import time
 from typing import Any
 
 from weft.base import errors, json
 from weft.sdk.context import Context
+
+_LAST_WORDS = 5.0
+"""Seconds from the end of a child, or of what it says, to our going on without it."""
 
 _LINE_LIMIT = 2 * 1024 * 1024
 
@@ -87,21 +91,21 @@ class Children:
                 said: dict[str, Any] = json.loads(line)
                 if "log" in said:
                     context.log(said["log"], level=said["level"], **(said["fields"] or {}))
+                elif "heartbeat" in said:
+                    context.alive = time.monotonic()
                 elif "progress" in said:
                     context.progress(said["progress"], said["message"])
                 else:
                     return said
         except (ConnectionError, ValueError) as error:
             raise ChildDied(f"the process of the task broke off: {error}") from error
-        code = await child.wait()
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        raise ChildDied(f"the process of the task died: {how}")
+        raise ChildDied(f"the process of the task died: {await _end_of(child)}")
 
     async def close(self) -> None:
         """Ends them all."""
         for child in self._alive:
             kill(child)
-        await asyncio.gather(*(child.wait() for child in self._alive))
+        await asyncio.gather(*(_end_of(child) for child in self._alive))
         self._idle.clear()
         self._alive.clear()
 
@@ -110,6 +114,16 @@ def kill(child: asyncio.subprocess.Process) -> None:
     """Ends a child and everything it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
+
+
+async def _end_of(child: asyncio.subprocess.Process) -> str:
+    """How it ended. Not waited for without end: on Python 3.11 `wait` also waits for whoever inherited its pipes."""
+    try:
+        async with asyncio.timeout(_LAST_WORDS):
+            code = await child.wait()
+    except TimeoutError:
+        return "its output is held open by a process it left behind"
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 def _rebuild(said: dict[str, Any]) -> BaseException:

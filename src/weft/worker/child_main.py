@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from weft.base import errors, json
 from weft.sdk import context as contexts
-from weft.sdk.context import Context
+from weft.sdk.context import About, Context
 from weft.sdk.loading import load
 from weft.sdk.task import Registry, Task
 from weft.worker import logs
@@ -40,6 +40,20 @@ class Upward:
         self.say({"progress": percent, "message": None if message is None else logs.clean(str(message))})
 
 
+class ChildContext(Context):
+    """A context whose signs of life are seen by the parent."""
+
+    __slots__ = ("_upward",)
+
+    def __init__(self, upward: Upward, about: About) -> None:
+        super().__init__(upward, about)
+        self._upward = upward
+
+    def heartbeat(self) -> None:
+        self._upward.say({"heartbeat": True})
+        super().heartbeat()
+
+
 def main(target: str, level: str) -> None:
     """Serves until killed. What a handler prints or reads must not mix with what is said, so it gets other files."""
     asked, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -55,7 +69,7 @@ def main(target: str, level: str) -> None:
         told = json.loads(lines.get())
         task = registry.get(told["kind"])
         assert task is not None  # the parent has the same registry
-        context = Context(upward, types.SimpleNamespace(**told["context"]))
+        context = ChildContext(upward, types.SimpleNamespace(**told["context"]))
         upward.say(_run(task, told["payload"], context))
 
 

@@ -1,9 +1,12 @@
 """The claimer: keeps the buffer filled, fairly, with as few statements as it can.
 
-Lanes it has seen lately are *warm*: every claim asks all of them at once, each for its share, from its mark on. The
-mark skips dead index entries and is a hint: once a second a *look* finds lanes it does not know and forgets the marks,
-so that whatever committed late or with a higher priority is found. With nothing to do it sleeps until a wake-up or the
+Lanes it has seen lately are *warm*: every claim asks all of them at once. A wake-up names the lane, and then that one
+alone is asked. Once a second a *look* finds lanes it does not know. With nothing to do it sleeps until a wake-up or the
 poll; a worker that sleeps says so in its node row, and then enqueues notify.
+
+    plain   ── bulk claims into the buffer, as long as there is room
+    scout   ── while there is a flood: a few of those who have nothing in the buffer, beside the bulk
+    special ── work under limits and keys, which takes several statements
 """
 
 import asyncio
@@ -11,16 +14,18 @@ import dataclasses
 import logging
 import time
 from collections.abc import Callable, Sequence
+from typing import TypedDict
 
 from weft.base import errors, ids
 from weft.cluster import nodes
 from weft.db.database import Database
-from weft.queue import claim, lanes, limits
-from weft.queue.lanes import Lane, Mark, Take
+from weft.queue import claim, lanes, limits, wake
+from weft.queue.lanes import Lane, Take
 from weft.queue.model import Claimed
 from weft.settle import rescue
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
+from weft.worker.warm import Place, WarmLanes
 
 log = logging.getLogger("weft.worker")
 
@@ -29,26 +34,20 @@ BATCH = 1000
 looked better in a few trials on a loaded machine; nothing finer is known."""
 
 _LOOK_EVERY = 1.0
-_WARM_FOR = 60.0
-_WARM_AT_MOST = 200
-_PEEK_EVERY = 0.02
+_SCOUT_EVERY = 0.005
+_WAIT_FOR_ROOM = 0.02
 _POLL_ASLEEP = 1.9
 _POLL_DEAF = 0.5
 _POLL_AWAKE = 0.02
+_POLL_BUSY = 0.002
 _AWAKE_FOR = 1.0
 _HEAVY = 50
 _SPECIAL_PAUSE = 0.005
 
 
-@dataclasses.dataclass
-class Warm:
-    """A lane that had work lately, and how far into it we are."""
-
-    lane: Lane
-    seen: float
-    mark: Mark = lanes.START
-    full: bool = True
-    """It gave all it was asked for last time, so there may be more."""
+class LanesServed(TypedDict):
+    queues: frozenset[str]
+    capabilities: frozenset[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,11 @@ class Serves:
     kinds: Sequence[str]
     queues: frozenset[str]
     capabilities: frozenset[str]
+
+    @property
+    def lanes(self) -> LanesServed:
+        """As `lanes.served` takes it."""
+        return {"queues": self.queues, "capabilities": self.capabilities}
 
 
 class Claimer:
@@ -72,12 +76,17 @@ class Claimer:
         self._buffer = buffer
         self._room = room
         self._soon = soon
-        self._warm: dict[tuple[str, str], Warm] = {}
+        self._warm = WarmLanes()
         self._special: list[Lane] = []
+        self._named: set[Place] = set()
+        """Lanes that wake-ups told of since the last round."""
+        self._unnamed = False
+        """Something else told us to look."""
         self._looked = 0.0
         self._turn = 0
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
+        self._flood = asyncio.Event()
         self._last_heavy = 0.0
         self._heavy_since: float | None = None
         self.hears: Callable[[], bool] = lambda: True
@@ -88,9 +97,15 @@ class Claimer:
         """How many tasks are still out, by the claims that took them under a limit."""
         self._stopped = False
 
-    def nudge(self, queue: str | None = None) -> None:
-        """There may be work (in this queue): a notification, a freed runner, a task that became ready again."""
-        if queue is None or not self._serves.queues or queue in self._serves.queues:
+    def nudge(self, payload: str | None = None) -> None:
+        """There may be work: a notification that says where, a freed runner, a task that became ready again."""
+        hint = wake.parse(payload) if payload is not None else None
+        if hint is None or hint.org is None:
+            if hint is None or not self._serves.queues or hint.queue in self._serves.queues:
+                self._unnamed = True
+                self._nudged.set()
+        elif lanes.served([Lane(hint.lane, hint.org, plain=True)], **self._serves.lanes):
+            self._named.add((hint.lane, hint.org))
             self._nudged.set()
 
     def settled(self, outcomes: Sequence[Outcome]) -> None:
@@ -111,14 +126,16 @@ class Claimer:
         self._nudged.set()
 
     async def run(self) -> None:
-        special = asyncio.create_task(self._run_special())
+        beside = [asyncio.create_task(self._run_special()), asyncio.create_task(self._run_scout())]
         try:
             await self._run_plain()
             self._special_found.set()
-            await special
+            self._flood.set()
+            await asyncio.gather(*beside)
         finally:
-            special.cancel()
-            await asyncio.gather(special, return_exceptions=True)
+            for one in beside:
+                one.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
     async def more_like(self, first: Claimed, *, at_most: int) -> list[Claimed]:
         """Claims more of the same kind for a batch handler that is about to be called."""
@@ -146,21 +163,25 @@ class Claimer:
             got = await self.once()
             if await self._note(got):
                 # said that we sleep: whoever enqueued before could not know, so look once more
+                self._unnamed = True
                 continue
             if self._room() <= 0:
-                # full: wait for room, but look in on lanes that are not in the buffer, or one org would starve the rest
-                await self._wait(_PEEK_EVERY)
-            elif not got:
-                await self._wait(self._pause())
+                await self._wait(_WAIT_FOR_ROOM)
+            elif not (got and self._warm.more):
+                await self._wait(self._pause(got))
 
     async def once(self) -> int:
-        """One round: claim from warm lanes, else look for others. Answers how many tasks came in."""
+        """One round: claim what wake-ups told of, else from all warm lanes, else look for others. Answers how many."""
         self._nudged.clear()
+        named, self._named = self._named, set()
+        unnamed, self._unnamed = self._unnamed, False
         now = time.monotonic()
         looked = False
         if now - self._looked >= _LOOK_EVERY and (self._warm or self._special):
             await self._look(now)
             looked = True
+        elif named and not unnamed and (got := await self._claim_named(named, now)):
+            return got
         got = await self._claim_plain(now)
         if got == 0 and self._room() > 0 and not looked:
             await self._look(now)
@@ -173,41 +194,47 @@ class Claimer:
             found = await claim.lanes(tx)
         self.claims += 1
         self._looked = now
-        mine = lanes.served(found, queues=self._serves.queues, capabilities=self._serves.capabilities)
+        mine = lanes.served(found, **self._serves.lanes)
         self._special = [lane for lane in mine if not lane.plain or lane.limited]
         if self._special:
             self._special_found.set()
-        limited = {(lane.lane, lane.org) for lane in self._special if lane.plain}
-        for lane in mine:
-            if lane.plain and not lane.limited:
-                self._warm[(lane.lane, lane.org)] = Warm(lane, seen=now)
-        for place, warm in list(self._warm.items()):
-            warm.mark = lanes.START
-            if place in limited or now - warm.seen > _WARM_FOR:
-                del self._warm[place]
-        while len(self._warm) > _WARM_AT_MOST:
-            del self._warm[min(self._warm, key=lambda place: self._warm[place].seen)]
+        self._warm.found([lane for lane in mine if lane.plain and not lane.limited], special=self._special, now=now)
+
+    async def _claim_named(self, named: set[Place], now: float) -> int:
+        """What wake-ups told of. Limited lanes are left to the special loop, which counts."""
+        if named & self._warm.special:
+            self._special_found.set()
+        room = min(self._room(), BATCH)
+        if room <= 0:
+            return 0
+        got = await self._claim(self._warm.named(named - self._warm.limited, room=room, now=now), now)
+        return got + len(named & self._warm.special)
 
     async def _claim_plain(self, now: float) -> int:
-        takes = self._takes()
+        room = min(self._room(), BATCH)
+        return await self._claim(self._warm.shares(room), now) if room > 0 else 0
+
+    async def _claim(self, takes: Sequence[Take], now: float) -> int:
         if not takes:
             return 0
         tasks = await self._take(takes, kinds=self._serves.kinds)
-        counts: dict[tuple[str, str], int] = {}
-        last: dict[tuple[str, str], Claimed] = {}
-        for task in tasks:
-            place = (task.lane, task.org)
-            counts[place] = counts.get(place, 0) + 1
-            last[place] = task
-        for take in takes:
-            place = (take.lane.lane, take.lane.org)
-            warm = self._warm[place]
-            warm.full = counts.get(place, 0) >= take.take
-            if place in last:
-                warm.seen = now
-                warm.mark = Mark(last[place].urgency, last[place].run_at, last[place].id)
+        self._warm.took(takes, tasks, now=now)
         self._buffer.put(tasks)
         return len(tasks)
+
+    async def _run_scout(self) -> None:
+        """While there is a flood nobody notifies us, and a bulk claim takes its time: look in on the others meanwhile."""
+        while not self._stopped:
+            await self._flood.wait()
+            await asyncio.sleep(_SCOUT_EVERY)
+            if self._stopped:
+                return
+            try:
+                # only as many as runners are about to become free for: else other workers may be sooner
+                await self._claim(self._warm.newcomers(self._buffer.orgs, room=self._soon()), time.monotonic())
+            except errors.WeftError as error:
+                log.warning("cannot look in on the other orgs: %s", error)
+                await asyncio.sleep(_POLL_DEAF)
 
     async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str]) -> list[Claimed]:
         token = str(ids.token())
@@ -218,22 +245,6 @@ class Claimer:
         except BaseException:
             self._doubtful.append(token)
             raise
-
-    def _takes(self) -> list[Take]:
-        """What to ask each warm lane for: full ones share the room, the others are asked for a little."""
-        room = min(self._room(), BATCH)
-        if room <= 0:
-            # only those who have nothing in the buffer, and only if runners become free: else others may be sooner
-            few = min(self._soon(), 5)
-            missing = [warm for warm in self._warm.values() if not self._buffer.has(warm.lane.org)]
-            return [Take(warm.lane, few, warm.mark) for warm in missing] if few > 0 else []
-        full = [warm for warm in self._warm.values() if warm.full]
-        self._turn += 1
-        shares = lanes.shares([warm.lane.weight for warm in full], want=room, turn=self._turn)
-        takes = [Take(warm.lane, share, warm.mark) for warm, share in zip(full, shares, strict=True) if share]
-        little = max(1, room // max(len(self._warm), 1))
-        takes += [Take(warm.lane, little, warm.mark) for warm in self._warm.values() if not warm.full]
-        return takes
 
     async def _run_special(self) -> None:
         """Limited work beside the plain: it takes several statements, and must not wait for the flood nor slow it down."""
@@ -288,12 +299,15 @@ class Claimer:
         now = time.monotonic()
         if got >= _HEAVY or self._room() <= 0:
             self._last_heavy = now
+            self._flood.set()
             if self.asleep and self._heavy_since is not None and now - self._heavy_since > _AWAKE_FOR:
                 await self._say(asleep=False)
             self._heavy_since = self._heavy_since or now
             return False
         if now - self._last_heavy > _AWAKE_FOR / 4:
             self._heavy_since = None
+        if now - self._last_heavy > _AWAKE_FOR:
+            self._flood.clear()
         if not self.asleep and now - self._last_heavy > _AWAKE_FOR:
             await self._say(asleep=True)
             return True
@@ -304,9 +318,9 @@ class Claimer:
             await nodes.sleep(tx, node_id=self._serves.node_id, asleep=asleep)
         self.asleep = asleep
 
-    def _pause(self) -> float:
+    def _pause(self, got: int) -> float:
         if not self.asleep:
-            return _POLL_AWAKE
+            return _POLL_BUSY if got else _POLL_AWAKE
         return _POLL_ASLEEP if self.hears() else _POLL_DEAF
 
     async def _wait(self, longest: float) -> None:

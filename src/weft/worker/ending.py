@@ -13,8 +13,8 @@ from weft.worker import logs
 from weft.worker.child import ChildDied, ChildFailed
 
 _HOW: dict[str, How] = {
-    "cancelled": "cancelled", "timed out": "timed_out", "shutting down": "released", "database away": "released",
-    "lease lost": "lost",
+    "cancelled": "cancelled", "timed out": "timed_out", "silent": "timed_out", "shutting down": "released",
+    "database away": "released", "lease lost": "lost",
 }  # fmt: skip
 
 _MESSAGE = 4096
@@ -35,7 +35,8 @@ def returned(task: Claimed, handler: Task[Any, Any], result: Any, *, started: fl
 def stopped(task: Claimed, handler: Task[Any, Any], why: str, *, started: float) -> Outcome:
     """A handler that was told to stop has stopped. Whatever it answered may be half of its work, so it does not count."""
     how = _HOW[why]
-    problem = None if how == "released" else json.text({"type": "Stopped", "message": why})
+    message = "no sign of life within its heartbeat_timeout" if why == "silent" else why
+    problem = None if how == "released" else json.text({"type": "Stopped", "message": message})
     return Outcome(
         task, how, error=problem, started=started, policy=handler.options.retry,
         declared_attempts=handler.options.max_attempts,

@@ -5,12 +5,13 @@ batch that errors is halved down to one, so a poisonous result fails alone. Whil
 here: nobody else can end them while our node beats, and if it did not, their tokens are refused.
 """
 
+import abc
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
 
-from weft.base import errors, json
+from weft.base import crash, errors, json
 from weft.db.database import Database
 from weft.queue import lease
 from weft.queue.lease import Line
@@ -28,14 +29,13 @@ _PATIENCE = 30.0
 """How long a worker that stops tries to settle: longer than a lease, so that the rest is rescued."""
 
 
-class Reporter:
-    """Runs until told to finish; `add` never waits."""
+class Reporter(abc.ABC):
+    """Runs until told to finish; `add` never waits. Where outcomes go is said by those below."""
 
     def __init__(
-        self, database: Database, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
+        self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
         wake: Callable[[], None],
     ) -> None:  # fmt: skip
-        self._database = database
         self._on_settled = on_settled
         self._on_lost = on_lost
         self._wake = wake
@@ -130,8 +130,24 @@ class Reporter:
             if lines:
                 self._writing_lines = False
 
+    @abc.abstractmethod
+    async def _settle(self, outcomes: Sequence[Outcome], lines: Sequence[Line]) -> None:
+        """Ends these attempts and keeps these lines; Unavailable or OutcomeUnknown: it is tried again."""
+
+
+class DatabaseReporter(Reporter):
+    """Settles in the database."""
+
+    def __init__(
+        self, database: Database, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
+        wake: Callable[[], None],
+    ) -> None:  # fmt: skip
+        super().__init__(on_settled=on_settled, on_lost=on_lost, wake=wake)
+        self._database = database
+
     async def _settle(self, outcomes: Sequence[Outcome], lines: Sequence[Line]) -> None:
         try:
+            crash.point("settle: before")
             single = not lines and settle.is_single(outcomes)
             async with self._database.once() if single else self._database.tx() as tx:
                 if lines:
@@ -142,6 +158,7 @@ class Reporter:
                 raise
             await self._halve(outcomes, lines, error)
             return
+        crash.point("settle: committed")
         if settled is None:
             return
         self.settled += len(outcomes)

@@ -1,7 +1,10 @@
 """Running attempts: a fixed number of long-lived coroutines take tasks from the buffer and call their handlers.
 
-No asyncio task is made per job. To end a handler its runner's own task is cancelled, and the runner goes on. A thread
-cannot be cancelled: it is told, and left alone if it does not end within the grace time.
+No asyncio task is made per job. One runner is enough for handlers that never suspend, and fifty of them taking turns
+would keep the loop from all else for fifty turns: others are woken only once whoever runs has suspended.
+
+To end a handler its runner's own task is cancelled, and the runner goes on. A thread cannot be cancelled: it is told,
+and left alone if it does not end within the grace time.
 """
 
 import asyncio
@@ -21,8 +24,8 @@ from weft.worker import ending
 from weft.worker.buffer import Buffer
 from weft.worker.child import Children
 
-_YIELD_EVERY = 100
-"""Handlers that never suspend would keep the loop from the heartbeat."""
+_TURN = 100
+"""Tasks started, by all runners together, before the loop may see to everything else."""
 
 _GRACE = 5.0
 """How long after it was told to end an attempt is ended by force, and again, if it took no notice."""
@@ -66,28 +69,51 @@ class Runners:
         self._alone = asyncio.Lock()
         self._batches: dict[str, Sequence[Attempt]] = {}
         self._closing = False
+        self._started = 0
+        """In this turn of the loop."""
+        self._yielding = False
 
     async def run(self) -> None:
         """One runner. Ending an attempt cancels this coroutine's task for a moment; it goes on with the next."""
         mine = asyncio.current_task()
         assert mine is not None
-        in_a_row = 0
         while True:
+            if self._started >= _TURN:
+                await self._turn_over()
             task = self._buffer.pop()
             if task is None:
                 if self._closing:
                     return
                 contexts.enter(None)
-                task = await self._buffer.get()
+                await self._buffer.wait()
+                continue
+            self._started += 1
+            if self._started == 1:
+                asyncio.get_running_loop().call_soon(self._new_turn)
             if self._alone.locked():
                 self._report(Outcome(task, "released"))
             elif task.rest.losses > 1:
                 await self._run_alone(task, mine)
             else:
                 await self._execute(task, mine)
-            in_a_row += 1
-            if in_a_row % _YIELD_EVERY == 0:
-                await asyncio.sleep(0)
+
+    async def _turn_over(self) -> None:
+        """One runner goes on in the next turn; the others wait until they are needed."""
+        contexts.enter(None)
+        if self._yielding:
+            await self._buffer.wait()
+            return
+        self._yielding = True
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._yielding = False
+
+    def _new_turn(self) -> None:
+        """The loop has been around. If whoever ran has suspended, there is work for others."""
+        self._started = 0
+        if not self._yielding:
+            self._buffer.wake(len(self._buffer))
 
     def end(self, id: str, why: str) -> None:
         """Ends an attempt: async handlers are cancelled, threads are told, children are killed.
@@ -152,7 +178,7 @@ class Runners:
                 await self._batch(attempt, handler)
                 return
             try:
-                if handler.immediate and task.rest.timeout is None:
+                if handler.immediate and task.rest.timeout is None and task.rest.heartbeat_timeout is None:
                     result = await handler.function(**handler.arguments(task.payload))
                 else:
                     result = await self._call(attempt, handler, handler.arguments(task.payload))
@@ -215,6 +241,8 @@ class Runners:
     async def _call(self, attempt: Attempt, handler: Task[Any, Any], arguments: dict[str, Any]) -> Any:
         declared = handler.options.timeout
         timeout = attempt.task.rest.timeout or (None if declared is None else declared.total_seconds())
+        if attempt.task.rest.heartbeat_timeout is not None:
+            self._watch(attempt, attempt.task.rest.heartbeat_timeout)
         if timeout is None:
             return await self._invoke(attempt, handler, arguments)
         timer = asyncio.get_running_loop().call_later(timeout, self._time_out, attempt)
@@ -222,6 +250,17 @@ class Runners:
             return await self._invoke(attempt, handler, arguments)
         finally:
             timer.cancel()
+
+    def _watch(self, attempt: Attempt, patience: float) -> None:
+        """Ends an attempt that shows no sign of life for too long."""
+        if self.running.get(attempt.task.id) is not attempt:
+            return
+        left = max(attempt.alive, attempt.started) + patience - time.monotonic()
+        if left <= 0:
+            for one in self._batches.get(attempt.task.id, (attempt,)):
+                self.end(one.task.id, "silent")
+        else:
+            asyncio.get_running_loop().call_later(left, self._watch, attempt, patience)
 
     def _time_out(self, attempt: Attempt) -> None:
         for one in self._batches.get(attempt.task.id, (attempt,)):

@@ -6,18 +6,12 @@ rest back (their attempt does not count), settle everything, leave the cluster. 
 
 import asyncio
 import contextlib
-import datetime as dt
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from weft.base import errors
-from weft.cluster.model import BeatAnswer, Vitals
-from weft.cluster.pulse import Pulse
-from weft.db.database import Database
-from weft.db.notify import Hub
-from weft.queue import lease
 from weft.queue.lease import Progress
 from weft.sdk.context import Context
 from weft.sdk.task import Task
@@ -25,8 +19,7 @@ from weft.settle.outcome import Outcome
 from weft.worker import logs
 from weft.worker.buffer import Buffer
 from weft.worker.child import Children
-from weft.worker.claimer import Claimer, Serves
-from weft.worker.reporter import Reporter
+from weft.worker.engine import Engine
 from weft.worker.runner import Runners
 
 log = logging.getLogger("weft.worker")
@@ -36,7 +29,6 @@ _AHEAD = 0.2
 _MOMENT = 0.02
 _BUFFER_AT_MOST = 3000
 _ATTEND_EVERY = 1.0
-_CANCEL_GRACE = dt.timedelta(seconds=5)
 _LAST_WORDS = 2.0
 """Seconds for what was told to end to do so, before we go on without it."""
 _SETTLING = 40.0
@@ -49,13 +41,11 @@ class Worker:
     """Runs handlers until stopped."""
 
     def __init__(
-        self, database: Database, *, hub: Hub, pulse: Pulse, handlers: Sequence[Task[Any, Any]],
+        self, engine: Engine, *, handlers: Sequence[Task[Any, Any]],
         queues: Sequence[str] = (), capabilities: Sequence[str] = (), concurrency: int = 50, target: str | None = None,
         grace: float = 30.0, max_tasks: int | None = None,
     ) -> None:  # fmt: skip
-        self._database = database
-        self._hub = hub
-        self._pulse = pulse
+        self._engine = engine
         self._grace = grace
         self._max_tasks = max_tasks
         self._concurrency = concurrency
@@ -65,25 +55,17 @@ class Worker:
         self._lines: dict[str, int] = {}
         self._buffer = Buffer()
         self._children = Children(target)
-        self._claimer = Claimer(
-            database,
-            serves=Serves(
-                node_id=pulse.node.id, kinds=[task.kind for task in handlers], queues=frozenset(queues),
-                capabilities=frozenset(capabilities),
-            ),
+        self._claimer = engine.claimer(
+            kinds=[task.kind for task in handlers], queues=queues, capabilities=capabilities, concurrency=concurrency,
             buffer=self._buffer, room=self._room, soon=self._soon,
         )  # fmt: skip
-        self._reporter = Reporter(
-            database, on_settled=self._claimer.settled, on_lost=self._lost, wake=self._nudge
-        )
+        self._reporter = engine.reporter(on_settled=self._claimer.settled, on_lost=self._lost, wake=self._nudge)
         self._runners = Runners(
             self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._reporter.add,
             children=self._children, threads=concurrency, all_settled=lambda: self._reporter.idle,
             more_like=self._claimer.more_like,
         )  # fmt: skip
         self._buffer.on_low = self._claimer.nudge
-        self._claimer.hears = lambda: hub.healthy
-        pulse.vitals = lambda: Vitals(handled=self._runners.handled)
         self._ahead = 0
         self._rate = 0.0
         self._verifying: asyncio.Task[None] | None = None
@@ -115,7 +97,6 @@ class Worker:
     async def run(self) -> None:
         """Works until `stop`. Whatever happens, what was claimed is given back or left to its lease."""
         async with self._staffed() as staff:
-            unlisten = self._hub.add("weft_wake", self._claimer.nudge)
             claiming = asyncio.create_task(self._claim())
             stopping = asyncio.create_task(self._stopping.wait())
             try:
@@ -123,7 +104,6 @@ class Worker:
                 await self._stop_claiming(claiming)
                 await self._drain()
             finally:
-                unlisten()
                 stopping.cancel()
                 claiming.cancel()
             for one in (claiming, *staff):
@@ -146,14 +126,16 @@ class Worker:
         """Runners, reporter and attendant at work, but nobody who claims; yields those who should never end."""
         handler = logs.TaskLogHandler()
         logging.getLogger().addHandler(handler)
-        self._pulse.on_beat.append(self._beaten)
+        leave = self._engine.attend(
+            nudge=self._claimer.nudge, revived=self._revived, handled=lambda: self._runners.handled
+        )
         reporting = asyncio.create_task(self._reporter.run())
         runners = [asyncio.create_task(self._runners.run()) for _ in range(self._concurrency)]
         attending = asyncio.create_task(self._attend())
         try:
             yield [reporting, attending]
         finally:
-            self._pulse.on_beat.remove(self._beaten)
+            leave()
             self._runners.close()
             for task in (*runners, attending):
                 task.cancel()
@@ -249,26 +231,21 @@ class Worker:
             self._forget()
             if not self._runners.running:
                 continue
-            longest = self._pulse.node.lease.total_seconds()
-            if time.monotonic() - self._pulse.last_beat > longest:
-                log.error("no beat got through for %s: our leases are over, ending our tasks", self._pulse.node.lease)
+            if lapsed := self._engine.lapsed(self._runners.running):
+                log.error("no beat got through for too long: ending %d tasks whose leases are over", len(lapsed))
                 # not the tasks' fault, unless one of them kept the loop from beating
-                blocked = time.monotonic() - slept > longest / 2
-                self._stop_attempts(list(self._runners.running), why="lease lost" if blocked else "database away")
-                continue
+                blocked = time.monotonic() - slept > self._engine.lease / 2
+                self._stop_attempts(lapsed, why="lease lost" if blocked else "database away")
+                if len(lapsed) == len(self._runners.running):
+                    continue
             try:
                 await self._exchange()
             except errors.WeftError as error:
                 log.warning("cannot report progress yet: %s", error)
 
     async def _exchange(self) -> None:
-        reports = self._take_progress()
-        async with self._database.tx() as tx:
-            held = await lease.report_progress(tx, reports) if reports else None
-            cancelled = await lease.cancelled_on(tx, node_id=self._pulse.node.id, grace=_CANCEL_GRACE)
-        if held is not None:
-            self._stop_attempts([one.task_id for one in reports if one.task_id not in held], why="lease lost")
-        self._stop_attempts([id for id, _ in cancelled], why="cancelled")
+        for id, why in (await self._engine.exchange(self._take_progress())).items():
+            self._runners.end(id, why)
 
     def _forget(self) -> None:
         """What was noted of attempts that have ended."""
@@ -291,9 +268,8 @@ class Worker:
                 reports.append(Progress(id, attempt.task.token, None, None, started))
         return reports
 
-    def _beaten(self, answer: BeatAnswer) -> None:
-        if answer.revived:
-            self._verifying = asyncio.create_task(self._verify())
+    def _revived(self) -> None:
+        self._verifying = asyncio.create_task(self._verify())
 
     async def _verify(self) -> None:
         """We were taken for dead: end what is no longer ours."""
@@ -304,8 +280,7 @@ class Worker:
         if not attempts:
             return
         try:
-            async with self._database.once() as tx:
-                held = await lease.still_held(tx, attempts)
+            held = await self._engine.still_held(attempts)
         except errors.WeftError as error:
             log.warning("cannot ask what is still ours, so their tokens will tell: %s", error)
             self._buffer.put(waiting)

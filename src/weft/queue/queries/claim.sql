@@ -60,8 +60,47 @@ left join weft.queues as q
     and q.org_id in (f.org_id, '00000000-0000-0000-0000-000000000000')
 group by f.lane, f.org_id, f.plain, o.weight, o.max_concurrent;
 
+-- How every claim ends: the picked rows are held by this token, the feed hears of it, the worker gets what it needs.
+-- Rows are locked before, then addressed by ctid: a join by id flipped to a scan of the whole table.
+-- piece: taken
+claimed as (
+    update weft.tasks as t
+    set state = 'running',
+        attempt = t.attempt + 1,
+        claimed_at = weft.now(),
+        node_id = %(node_id)s,
+        lease_token = %(token)s,
+        -- counted against the limits from here on
+        limited = %(limited)s,
+        -- only for HTTP workers: null leaves the lease with the node's beat
+        lease_until = weft.now() + coalesce(case when %(lease)s::interval is not null then t.heartbeat_timeout end, %(lease)s)
+    where t.ctid = any(array(select p.place from picked as p))
+    returning
+        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at,
+        -- what few tasks have travels in one column: each further one costs every task
+        case
+            when t.uncounted > 0 or t.losses > 0 or num_nonnulls(
+                t.max_attempts, t.concurrency_key, t.retry, t.timeout, t.heartbeat_timeout, t.correlation_id, t.trace_parent,
+                t.run_id, t.tags
+            ) > 0
+            then json_build_object(
+                'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
+                'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
+                'heartbeat_timeout', extract(epoch from t.heartbeat_timeout)::double precision,
+                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
+        end as rest
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
+    from claimed as c
+    having count(*) > 0
+)
+select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest::text
+from claimed as c
+order by c.urgency, c.run_at, c.id;
+
 -- Unlimited work in one statement. A lane that has become limited or paused is left out by the statement itself.
--- Rows are locked, then addressed by ctid: a join by id flipped to a scan of the whole table.
 -- The mark skips the dead entries of what was claimed before; it is a hint that the worker drops every second.
 -- name: claim_plain
 with lane as (
@@ -100,36 +139,7 @@ picked as materialized (
         for update skip locked
     ) as c
 ),
-claimed as (
-    update weft.tasks as t
-    set state = 'running',
-        attempt = t.attempt + 1,
-        claimed_at = weft.now(),
-        node_id = %(node_id)s,
-        lease_token = %(token)s
-    where t.ctid = any(array(select p.place from picked as p))
-    returning
-        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at,
-        -- what few tasks have travels in one column: each further one costs every task
-        case
-            when t.uncounted > 0 or t.losses > 0 or num_nonnulls(
-                t.max_attempts, t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
-            ) > 0
-            then json_build_object(
-                'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
-                'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
-                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
-        end as rest
-),
-feed as (
-    insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
-    from claimed as c
-    having count(*) > 0
-)
-select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest::text
-from claimed as c
-order by c.urgency, c.run_at, c.id;
+-- use: taken
 
 -- What stands ready under a key or after a loss, at most a few per lane.
 -- name: special_candidates
@@ -229,33 +239,7 @@ with picked as materialized (
         for update skip locked
     ) as c
 ),
-claimed as (
-    update weft.tasks as t
-    set state = 'running', limited = true, attempt = t.attempt + 1, claimed_at = weft.now(), node_id = %(node_id)s,
-        lease_token = %(token)s
-    where t.ctid = any(array(select p.place from picked as p))
-    returning
-        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at,
-        -- what few tasks have travels in one column: each further one costs every task
-        case
-            when t.uncounted > 0 or t.losses > 0 or num_nonnulls(
-                t.max_attempts, t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
-            ) > 0
-            then json_build_object(
-                'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
-                'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
-                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
-        end as rest
-),
-feed as (
-    insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
-    from claimed as c
-    having count(*) > 0
-)
-select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest::text
-from claimed as c
-order by c.urgency, c.run_at, c.id;
+-- use: taken
 
 -- The chosen special tasks, by id. Those somebody took meanwhile are left out.
 -- name: claim_chosen
@@ -265,33 +249,7 @@ with picked as materialized (
     where t.id = any(%(ids)s::uuid[]) and t.state = 'ready'
     for update skip locked
 ),
-claimed as (
-    update weft.tasks as t
-    set state = 'running', limited = true, attempt = t.attempt + 1, claimed_at = weft.now(), node_id = %(node_id)s,
-        lease_token = %(token)s
-    where t.ctid = any(array(select p.place from picked as p))
-    returning
-        t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at,
-        -- what few tasks have travels in one column: each further one costs every task
-        case
-            when t.uncounted > 0 or t.losses > 0 or num_nonnulls(
-                t.max_attempts, t.concurrency_key, t.retry, t.timeout, t.correlation_id, t.trace_parent, t.run_id, t.tags
-            ) > 0
-            then json_build_object(
-                'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
-                'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
-                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
-        end as rest
-),
-feed as (
-    insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
-    from claimed as c
-    having count(*) > 0
-)
-select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest::text
-from claimed as c
-order by c.urgency, c.run_at, c.id;
+-- use: taken
 
 -- Ready work whose key turned out full waits outside the claim index.
 -- name: block

@@ -12,17 +12,20 @@ select
     (
         select count(*)
         from weft.nodes as n
-        where n.status = 'active' and 'worker' = any(n.roles) and (n.queues = '{}' or t.queue = any(n.queues))
+        where n.status = 'active' and (n.org_id is null or n.org_id = t.org_id) and 'worker' = any(n.roles)
+            and (n.queues = '{}' or t.queue = any(n.queues))
     ) as workers_of_queue,
     (
         select count(*)
         from weft.nodes as n
-        where n.status = 'active' and (n.queues = '{}' or t.queue = any(n.queues)) and t.kind = any(n.handlers)
+        where n.status = 'active' and (n.org_id is null or n.org_id = t.org_id)
+            and (n.queues = '{}' or t.queue = any(n.queues)) and t.kind = any(n.handlers)
     ) as workers_of_kind,
     (
         select count(*)
         from weft.nodes as n
         where n.status = 'active'
+            and (n.org_id is null or n.org_id = t.org_id)
             and (n.queues = '{}' or t.queue = any(n.queues))
             and t.kind = any(n.handlers)
             and (string_to_array(t.lane, '+'))[2:] <@ n.capabilities

@@ -3,19 +3,8 @@
 -- says the same as `=` but leaves no other plan than to look each id up: planned while the table was nearly empty, a
 -- plain join walks the whole table, and goes on doing so when it has filled up.
 
--- The one way out of the hot table: delete there, insert into history, one feed row, all or nothing per task.
--- name: finish
-with gone as (
-    delete from weft.tasks as t
-    using unnest(
-        %(ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(reasons)s::text[], %(results)s::text[],
-        %(errors)s::text[], %(started)s::double precision[]
-    ) as v (id, token, state, reason, result, error, started)
-    where t.id = any(array[v.id]) and t.lease_token = v.token
-    returning
-        t.*, coalesce(v.state, 'completed') as new_state, v.reason as new_reason, v.result as new_result, v.error as new_error,
-        v.started as new_started
-),
+-- What was deleted from the hot table goes into history, and the feed hears of it.
+-- piece: kept
 kept as (
     insert into weft.task_history (
         id, org_id, kind, queue, lane, payload, state, reason, urgency, attempt, uncounted, losses, max_attempts,
@@ -33,8 +22,8 @@ kept as (
         weft.now(),
         g.node_id, g.lease_token, g.concurrency, g.concurrency_key, g.dedupe_key, g.tags, g.retry, g.timeout,
         g.heartbeat_timeout, g.job_id, g.run_id, g.step_id, g.parent_id, g.scheduled_for, g.correlation_id,
-        g.trace_parent, g.progress, g.progress_message, g.attempts, case when g.new_state <> 'completed' then coalesce(g.new_error::jsonb, g.error) end,
-        g.new_result::jsonb
+        g.trace_parent, g.progress, g.progress_message, g.attempts,
+        case when g.new_state <> 'completed' then coalesce(g.new_error::jsonb, g.error) end, g.new_result::jsonb
     from gone as g
 ),
 feed as (
@@ -43,6 +32,21 @@ feed as (
     from gone as g
     having count(*) > 0
 )
+
+-- The one way out of the hot table: delete there, insert into history, one feed row, all or nothing per task.
+-- name: finish
+with gone as (
+    delete from weft.tasks as t
+    using unnest(
+        %(ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(reasons)s::text[], %(results)s::text[],
+        %(errors)s::text[], %(started)s::double precision[]
+    ) as v (id, token, state, reason, result, error, started)
+    where t.id = any(array[v.id]) and t.lease_token = v.token
+    returning
+        t.*, coalesce(v.state, 'completed') as new_state, v.reason as new_reason, v.result as new_result, v.error as new_error,
+        v.started as new_started
+),
+-- use: kept
 -- the ids only if some are missing: that all went well is one number
 select count(*), case when count(*) < %(expected)s then array_agg(g.id::text) end
 from gone as g;
@@ -189,26 +193,10 @@ for update skip locked;
 with gone as (
     delete from weft.tasks as t
     where t.id = any(%(ids)s::uuid[]) and t.state <> 'running'
-    returning t.*
+    returning
+        t.*, 'cancelled' as new_state, 'requested' as new_reason, null as new_result, null as new_error,
+        null::double precision as new_started
 ),
-kept as (
-    insert into weft.task_history (
-        id, org_id, kind, queue, lane, payload, state, reason, urgency, attempt, uncounted, losses, max_attempts,
-        created_at, run_at, finished_at, concurrency, concurrency_key, dedupe_key, tags, retry, timeout,
-        heartbeat_timeout, job_id, run_id, step_id, parent_id, scheduled_for, correlation_id, trace_parent, attempts,
-        error)
-    select
-        g.id, g.org_id, g.kind, g.queue, g.lane, g.payload, 'cancelled', 'requested', g.urgency, g.attempt,
-        g.uncounted, g.losses, g.max_attempts, g.created_at, g.run_at, weft.now(), g.concurrency, g.concurrency_key,
-        g.dedupe_key, g.tags, g.retry, g.timeout, g.heartbeat_timeout, g.job_id, g.run_id, g.step_id, g.parent_id,
-        g.scheduled_for, g.correlation_id, g.trace_parent, g.attempts, g.error
-    from gone as g
-),
-feed as (
-    insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(g.id) end
-    from gone as g
-    having count(*) > 0
-)
+-- use: kept
 select g.id::text, g.org_id::text, g.concurrency_key
 from gone as g;

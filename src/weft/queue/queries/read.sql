@@ -113,19 +113,6 @@ where l.task_id = %(task_id)s and l.org_id = %(org_id)s and l.id > %(after)s
 order by l.id
 limit %(take)s;
 
--- name: queue_stats
-select
-    t.queue,
-    count(*) filter (where t.state = 'ready'),
-    count(*) filter (where t.state = 'scheduled'),
-    count(*) filter (where t.state = 'blocked'),
-    count(*) filter (where t.state = 'running'),
-    coalesce(extract(epoch from weft.now() - min(t.run_at) filter (where t.state = 'ready')), 0)::double precision
-from weft.tasks as t
-where t.org_id = %(org_id)s
-group by t.queue
-order by t.queue;
-
 -- name: set_queue
 insert into weft.queues as q (org_id, name, paused, max_running, rate_limit, rate_period, rate_burst)
 values (
@@ -146,6 +133,16 @@ select q.org_id, q.name, q.paused, q.max_running, q.rate_limit, q.rate_period, q
 from weft.queues as q
 where q.org_id = %(org_id)s and q.name = %(name)s
 for update;
+
+-- name: found_queue
+insert into weft.queues (org_id, name)
+values (%(org_id)s, %(name)s)
+on conflict (org_id, name) do nothing;
+
+-- name: settings_of
+select q.org_id, q.name, q.paused, q.max_running, q.rate_limit, q.rate_period, q.rate_burst
+from weft.queues as q
+where q.org_id in (%(org_id)s, '00000000-0000-0000-0000-000000000000') and q.name = any(%(names)s::text[]);
 
 -- What runs when a limit is set counts against it from then on.
 -- name: count_running_as_limited

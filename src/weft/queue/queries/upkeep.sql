@@ -145,6 +145,7 @@ select weft.make_partitions(%(months)s);
 -- name: drop_partitions
 select weft.drop_partitions(weft.now() - %(older)s);
 
+-- Says which queue, but not whose work it is: there may be many.
 -- name: wake
-select pg_notify('weft_wake', n.queue)
+select pg_notify('weft_wake', '* ' || n.queue)
 from unnest(%(queues)s::text[]) as n (queue);

@@ -78,6 +78,10 @@ create index tasks_cancelling on weft.tasks (node_id) where cancel_requested_at 
 create index tasks_by_key on weft.tasks (org_id, concurrency_key, state, id) where concurrency_key is not null;
 create index tasks_blocked on weft.tasks (org_id, concurrency_key, urgency, run_at, id) where state = 'blocked';
 create unique index tasks_dedupe on weft.tasks (org_id, kind, dedupe_key) where dedupe_key is not null;
+-- Lists and counts of what waits. A claim takes the row out of it and writes nothing here; what runs is few.
+create index tasks_waiting on weft.tasks (org_id, queue, state, id) where state <> 'running';
+-- Paid for only by those who set one.
+create index tasks_correlated on weft.tasks (org_id, correlation_id, id) where correlation_id is not null and state <> 'running';
 
 -- Finished work, partitioned by the time in the id so that a look-up by id reads one partition.
 create table weft.task_history (
@@ -127,6 +131,9 @@ partition by range (id);
 
 -- The dead letter list.
 create index task_history_dead on weft.task_history (org_id, id) where reason in ('dead', 'lost');
+-- What did not succeed, to be found among what did, which is most and writes nothing here.
+create index task_history_unsuccessful on weft.task_history (org_id, state, id) where state <> 'completed';
+create index task_history_correlated on weft.task_history (org_id, correlation_id, id) where correlation_id is not null;
 
 -- What a handler logged, kept as long as its task.
 create table weft.task_logs (
@@ -187,3 +194,6 @@ begin
     end loop;
 end;
 $$;
+
+-- What holds for every org binds a tenant, so it may know it: why its queue is paused, which limit is full.
+create policy everybodys on weft.queues for select to weft_tenant using (org_id = '00000000-0000-0000-0000-000000000000');

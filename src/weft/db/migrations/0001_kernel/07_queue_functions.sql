@@ -108,18 +108,18 @@ begin
 end;
 $$;
 
--- A hint to the workers of a queue, sent with this transaction, and only if one of them sleeps: NOTIFY makes
--- commits wait for each other, so a busy system must not use it.
-create function weft.wake(queue text) returns void
+-- A hint to the workers of a lane, sent with this transaction, and only if one of them sleeps: NOTIFY makes
+-- commits wait for each other, so a busy system must not use it. It names the org, so that one probe finds the task.
+create function weft.wake(org uuid, lane text) returns void
 language plpgsql volatile set search_path = pg_catalog
 as $$
 begin
     if exists (
         select
         from weft.nodes as n
-        where n.asleep and n.status = 'active' and (n.queues = '{}' or wake.queue = any(n.queues))
+        where n.asleep and n.status = 'active' and (n.queues = '{}' or split_part(wake.lane, '+', 1) = any(n.queues))
     ) then
-        perform pg_notify('weft_wake', wake.queue);
+        perform pg_notify('weft_wake', wake.org || ' ' || wake.lane);
     end if;
 end;
 $$;
@@ -240,7 +240,7 @@ begin
     end loop;
     insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'INSERT', array[id]);
     if first_state = 'ready' then
-        perform weft.wake(try_enqueue.queue);
+        perform weft.wake(the_org, the_lane);
     end if;
 end;
 $$;

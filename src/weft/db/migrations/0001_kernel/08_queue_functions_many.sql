@@ -121,7 +121,7 @@ begin
     if made is not null then
         insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'INSERT', case when cardinality(made) <= 100 then made end);
         if due <= weft.now() then
-            perform weft.wake(enqueue_many.queue);
+            perform weft.wake(the_org, the_lane);
         end if;
     end if;
     return query select unnest(made);

@@ -1,0 +1,136 @@
+"""API keys (`weft_…`) and worker keys (`weftw_…`): made, listed, revoked, and looked up by their hash."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+import secrets
+import uuid
+from typing import Literal
+
+from weft.access.principal import Principal
+from weft.base import errors, names
+from weft.db import statements
+from weft.db.tx import Tx
+from weft.journal import record
+
+SQL = statements.load("weft.access")
+
+KeyRole = Literal["reader", "writer", "admin", "worker"]
+
+API_PREFIX = "weft_"
+WORKER_PREFIX = "weftw_"
+_SECRET_BYTES = 32
+_SHOWN = 6
+"""Characters after the prefix that are kept, so that people can tell their keys apart."""
+_NEWEST = uuid.UUID(int=(1 << 128) - 1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Key:
+    """A key as people see it, which is without its secret."""
+
+    id: uuid.UUID
+    org_id: uuid.UUID
+    name: str
+    role: KeyRole
+    prefix: str
+    created_by: str
+    created_at: dt.datetime
+    expires_at: dt.datetime | None
+    revoked_at: dt.datetime | None
+    last_used_at: dt.datetime | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """Whom a key's text stands for, and whether the key's last use should be written down."""
+
+    id: uuid.UUID
+    principal: Principal
+    stale: bool
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Key))
+
+
+async def create(
+    tx: Tx, *, org: uuid.UUID, name: str, role: KeyRole, actor: str, lasts: dt.timedelta | None = None
+) -> tuple[Key, str]:
+    """A new key and its text, which nobody can read again. It expires after `lasts`, by the database's clock."""
+    if lasts is not None and lasts <= dt.timedelta(0):
+        raise errors.InvalidInput("a key must last longer than nothing")
+    text = (WORKER_PREFIX if role == "worker" else API_PREFIX) + secrets.token_urlsafe(_SECRET_BYTES)
+    row = await tx.row(
+        SQL.insert_key,
+        {
+            "org_id": org, "name": names.check(name, what="key name"), "role": role,
+            "prefix": text[: text.index("_") + 1 + _SHOWN], "hash": hashed(text), "created_by": actor,
+            "lasts": lasts,
+        },
+    )  # fmt: skip
+    assert row is not None  # an insert answers its row
+    key = _key(row)
+    await _journal(tx, key, actor=actor, action="key.create")
+    return key, text
+
+
+async def page(tx: Tx, *, org: uuid.UUID, before: uuid.UUID | None = None, take: int = 50) -> list[Key]:
+    """An org's keys, newest first, revoked ones too."""
+    return [_key(row) for row in await tx.rows(SQL.list_keys, {"org_id": org, "before": before or _NEWEST, "take": take})]
+
+
+async def revoke(tx: Tx, *, id: uuid.UUID, org: uuid.UUID, actor: str) -> Key:
+    """The key opens nothing any more. Revoking it again changes nothing."""
+    row = await tx.row(SQL.revoke_key, {"id": id, "org_id": org})
+    if row is None:
+        raise errors.NotFound(f"there is no key {id}")
+    key = _key(row)
+    await _journal(tx, key, actor=actor, action="key.revoke")
+    return key
+
+
+async def find(tx: Tx, text: str) -> Found | None:
+    """Whom a key's text stands for; Unauthenticated, with the reason, if it was revoked or has expired."""
+    row = await tx.row(SQL.find_key, {"hash": hashed(text)})
+    if row is None:
+        return None
+    id, org, name, role, revoked, expired, stale = row
+    if revoked:
+        raise errors.Unauthenticated("the key was revoked; ask an admin of your org for a new one")
+    if expired:
+        raise errors.Unauthenticated("the key has expired; ask an admin of your org for a new one")
+    return Found(id, Principal(org=org, actor=f"key:{name}", role=role), stale)
+
+
+async def touch(tx: Tx, id: uuid.UUID) -> None:
+    """Writes down that a key is used, at most once a minute."""
+    await tx.run(SQL.touch_key, {"id": id})
+
+
+async def exist(tx: Tx) -> bool:
+    """Whether anybody has a key that opens something."""
+    return bool(await tx.value(SQL.any_key))
+
+
+async def org(tx: Tx, slug: str) -> uuid.UUID:
+    """The org called so."""
+    found: uuid.UUID | None = await tx.value(SQL.find_org, {"slug": slug})
+    if found is None:
+        raise errors.NotFound(f"there is no org {slug!r}")
+    return found
+
+
+def hashed(text: str) -> bytes:
+    """A key is 256 random bits, so a plain hash hides it as well as a slow one would."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _key(row: tuple[object, ...]) -> Key:
+    return Key(**dict(zip(_FIELDS, row, strict=True)))  # type: ignore[arg-type]
+
+
+async def _journal(tx: Tx, key: Key, *, actor: str, action: str) -> None:
+    await record.record(
+        tx, org_id=key.org_id, actor=actor, action=action, object_type="key", object_id=str(key.id),
+        after={"name": key.name, "role": key.role},
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+-- Keys: made, looked at, looked up, revoked. And what requests with an Idempotency-Key were answered.
+
+-- name: insert_key
+insert into weft.keys (org_id, name, role, prefix, hash, created_by, expires_at)
+values (%(org_id)s, %(name)s, %(role)s, %(prefix)s, %(hash)s, %(created_by)s, weft.now() + %(lasts)s::interval)
+returning id, org_id, name, role, prefix, created_by, created_at, expires_at, revoked_at, last_used_at;
+
+-- name: list_keys
+select k.id, k.org_id, k.name, k.role, k.prefix, k.created_by, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+from weft.keys as k
+where k.org_id = %(org_id)s and k.id < %(before)s
+order by k.id desc
+limit %(take)s;
+
+-- name: revoke_key
+update weft.keys as k
+set revoked_at = coalesce(k.revoked_at, weft.now())
+where k.id = %(id)s and k.org_id = %(org_id)s
+returning k.id, k.org_id, k.name, k.role, k.prefix, k.created_by, k.created_at, k.expires_at, k.revoked_at, k.last_used_at;
+
+-- Who a credential is: one look-up in the unique index of hashes.
+-- name: find_key
+select
+    k.id, k.org_id, k.name, k.role,
+    k.revoked_at is not null,
+    coalesce(k.expires_at <= weft.now(), false),
+    coalesce(k.last_used_at < weft.now() - interval '1 minute', true)
+from weft.keys as k
+where k.hash = %(hash)s;
+
+-- name: touch_key
+update weft.keys as k
+set last_used_at = weft.now()
+where k.id = %(id)s and (k.last_used_at is null or k.last_used_at < weft.now() - interval '1 minute');
+
+-- name: any_key
+select exists (
+    select
+    from weft.keys as k
+    where k.revoked_at is null and (k.expires_at is null or k.expires_at > weft.now())
+);
+
+-- name: find_org
+select o.id
+from weft.orgs as o
+where o.slug = %(slug)s;
+
+-- Whoever comes second with the same key waits here until the first has committed or gone.
+-- name: begin_idempotent
+insert into weft.idempotency_keys (org_id, key, request)
+values (%(org_id)s, %(key)s, %(request)s)
+on conflict (org_id, key) do nothing
+returning true;
+
+-- name: idempotent_answer
+select i.request, i.status, i.answer
+from weft.idempotency_keys as i
+where i.org_id = %(org_id)s and i.key = %(key)s;
+
+-- name: end_idempotent
+update weft.idempotency_keys as i
+set status = %(status)s, answer = %(answer)s
+where i.org_id = %(org_id)s and i.key = %(key)s;
+
+-- name: prune_idempotency_keys
+delete from weft.idempotency_keys as i
+where i.ctid = any(array(
+    select o.ctid
+    from weft.idempotency_keys as o
+    where o.created_at < weft.now() - %(older)s
+    order by o.created_at
+    limit %(take)s
+    for update skip locked));

@@ -1,0 +1,74 @@
+"""From the Authorization header to a `Principal`.
+
+Keys are looked up by hash, in one indexed query, and remembered for a second: a revoked key is refused everywhere
+within that second, and a busy client costs one look-up a second rather than one a request.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+from weft.access import keys
+from weft.access.principal import Principal
+from weft.base import errors
+from weft.db.database import Database
+
+REMEMBERED = 1.0
+"""Seconds until a key is looked up again, and so how long a revoked one may still work."""
+
+MOST = 4096
+_LONGEST = 4096
+_HOW = "send `Authorization: Bearer weft_…` with a key made by `weft key create`"
+
+Resolver = Callable[[str], Awaitable[Principal]]
+"""From a credential's text to whom it stands for; Unauthenticated if to nobody."""
+
+
+class Credentials:
+    """Who is asking. One per server; `schemes` adds prefixes of credentials that are no keys."""
+
+    def __init__(
+        self, database: Database, *, schemes: Mapping[str, Resolver] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._database = database
+        self._clock = clock
+        self._schemes: dict[str, Resolver] = {
+            keys.API_PREFIX: self._key, keys.WORKER_PREFIX: self._key, **(schemes or {})
+        }  # fmt: skip
+        self._known: dict[str, tuple[float, Principal]] = {}
+
+    async def principal(self, authorization: str | None) -> Principal:
+        """Whom the header's credential stands for; Unauthenticated, saying what is wrong, if to nobody."""
+        if not authorization:
+            raise errors.Unauthenticated(f"no credential was given; {_HOW}")
+        scheme, _, text = authorization.partition(" ")
+        text = text.strip()
+        if scheme.lower() != "bearer" or not text or len(text) > _LONGEST:
+            raise errors.Unauthenticated(f"the Authorization header is not understood; {_HOW}")
+        resolve = self._schemes.get(text[: text.find("_") + 1])
+        if resolve is None:
+            raise errors.Unauthenticated(f"the credential is not one of ours; {_HOW}")
+        return await resolve(text)
+
+    async def _key(self, text: str) -> Principal:
+        now = self._clock()
+        known = self._known.get(text)
+        if known is not None and now - known[0] < REMEMBERED:
+            return known[1]
+        # the engine, because the org is what we are asking for
+        async with self._database.once() as tx:
+            found = await keys.find(tx, text)
+        if found is None:
+            raise errors.Unauthenticated(f"the key is not known; {_HOW}")
+        if found.stale:
+            async with self._database.once() as tx:
+                await keys.touch(tx, found.id)
+        self._remember(text, found.principal, at=now)
+        return found.principal
+
+    def _remember(self, text: str, principal: Principal, *, at: float) -> None:
+        if len(self._known) >= MOST:
+            self._known = {old: seen for old, seen in self._known.items() if at - seen[0] < REMEMBERED}
+            if len(self._known) >= MOST:
+                self._known.clear()
+        self._known[text] = at, principal

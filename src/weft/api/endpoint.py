@@ -1,0 +1,96 @@
+"""One path: who is asking, may they, what do they want, do it, answer."""
+
+import dataclasses
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+
+from weft.access.principal import Principal
+from weft.api import denials, idempotency, policy, reply, request
+from weft.api.credentials import Credentials
+from weft.api.metrics import Remembered
+from weft.api.operation import Call, Operation
+from weft.api.traffic import Traffic
+from weft.api.waiting import Streams, Waiting
+from weft.api.work_desk import Desk
+from weft.base import errors
+from weft.db.database import Database
+from weft.db.notify import Hub
+
+NOBODY = Principal(org=uuid.UUID(int=0), actor="nobody", role="attempt")
+"""Who asks for what is open to everybody."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Service:
+    """What all endpoints of a server share."""
+
+    database: Database
+    credentials: Credentials
+    denials: denials.Denials
+    operations: Sequence[Operation]
+    waiting: Waiting
+    streams: Streams
+    desk: Desk
+    """Where HTTP workers come to."""
+    traffic: Traffic = dataclasses.field(default_factory=Traffic)
+    metrics: Remembered = dataclasses.field(default_factory=Remembered)
+    hub: Hub | None = None
+    local: Principal | None = None
+    """Whoever asks is this one: for a server inside one process, which nobody else can reach."""
+
+
+class Endpoint:
+    """The operations of one path, by method."""
+
+    def __init__(self, service: Service, operations: Sequence[Operation]) -> None:
+        self._service = service
+        self._operations = {operation.method: operation for operation in operations}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        operation = self._operations.get("GET" if method == "HEAD" else method)
+        if operation is None:
+            allow = sorted(self._operations)
+            raise errors.MethodNotAllowed(f"{method} is not possible here; use {' or '.join(allow)}", allow=allow)
+        scope["weft.operation"] = operation
+        headers = Headers(scope=scope)
+        answer = await self._answer(operation, scope=scope, receive=receive, headers=headers)
+        await reply.send(answer, receive, send, accept_encoding=headers.get("accept-encoding", ""), head=method == "HEAD")
+
+    async def _answer(
+        self, operation: Operation, *, scope: Scope, receive: Receive, headers: Mapping[str, str]
+    ) -> reply.Reply:
+        principal = await self._let_in(operation, headers)
+        if principal is not NOBODY:
+            scope["weft.org"] = principal.org
+        raw = await request.read(receive, headers=headers, most=operation.max_body)
+        call: Call[Any, Any] = Call(
+            principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
+            body=request.body(operation, raw, headers=headers), headers=headers, database=self._service.database,
+            hub=self._service.hub, request_id=scope["weft.request_id"], service=self._service,
+            left=lambda: request.left(receive),
+        )  # fmt: skip
+        key = headers.get(idempotency.HEADER) if operation.idempotent else None
+        if key is not None:
+            asked = idempotency.fingerprint(operation, path=scope["path"], query=scope["query_string"], body=raw)
+            return await idempotency.once(
+                operation, call, key=key, request=asked, write=lambda answer: reply.of(answer, operation)
+            )  # fmt: skip
+        written = reply.of(await operation.handler(call), operation)
+        return reply.tagged(written, if_none_match=headers.get("if-none-match")) if operation.etag else written
+
+    async def _let_in(self, operation: Operation, headers: Mapping[str, str]) -> Principal:
+        """Whoever asks, if the policy lets them; a denial is written down."""
+        if operation.action == policy.PUBLIC:
+            return NOBODY
+        principal = self._service.local or await self._service.credentials.principal(headers.get("authorization"))
+        try:
+            policy.require(principal, operation.action)
+        except errors.Forbidden:
+            await self._service.denials.record(principal, operation)
+            raise
+        return principal

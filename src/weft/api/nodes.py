@@ -1,0 +1,109 @@
+"""`/v1/nodes`: the processes that work for your org."""
+
+import datetime as dt
+import uuid
+from typing import Annotated
+
+import msgspec
+
+from weft.api import pages
+from weft.api.operation import Call, Operation
+from weft.cluster import nodes as kernel
+from weft.cluster.model import NodeStatus, SeenNode
+from weft.queue import counts
+
+Statuses = Annotated[
+    tuple[NodeStatus, ...], msgspec.Meta(max_length=4, description="May be given several times; all but `dead` if left out.")
+]
+
+
+class NodeQuery(pages.Paging, forbid_unknown_fields=True, kw_only=True):
+    """Which nodes."""
+
+    status: Statuses = ("starting", "active", "draining")
+
+
+class Node(msgspec.Struct, kw_only=True):
+    """A process of Weft's: a worker, a server, or both."""
+
+    id: uuid.UUID
+    hostname: str
+    ip_address: str
+    http_port: int
+    pid: int
+    version: str
+    status: NodeStatus
+    roles: list[str]
+    queues: list[str]
+    """Empty: every queue."""
+    handlers: list[str]
+    capabilities: list[str]
+    concurrency: int
+    running: int
+    """Tasks of your org that it runs."""
+    asleep: bool
+    """Nothing to do: it waits to be woken."""
+    started_at: dt.datetime
+    beat_at: dt.datetime
+    beat_age: float
+    """Seconds since its last beat."""
+    lease: float
+    """It is given up after so many seconds without a beat."""
+
+
+class NodePlace(msgspec.Struct, frozen=True):
+    """Where a page of nodes ended."""
+
+    started_at: dt.datetime
+    id: uuid.UUID
+
+
+async def page(call: Call[None, NodeQuery]) -> pages.Page[Node]:
+    place = call.query.place(NodePlace)
+    async with call.tx() as tx:
+        found = await kernel.seen(
+            tx, statuses=call.query.status, take=call.query.limit + 1,
+            before=None if place is None else (place.started_at, place.id),
+        )  # fmt: skip
+        running = await counts.running_by_node(tx, org=call.principal.org)
+    return pages.page(
+        found, limit=call.query.limit, show=lambda node: _shown(node, running=running.get(node.id, 0)),
+        place=lambda node: NodePlace(node.started_at, node.id),
+    )  # fmt: skip
+
+
+async def get(call: Call[None, None]) -> Node:
+    async with call.tx() as tx:
+        found = await kernel.one(tx, id=call.id)
+        running = await counts.running_by_node(tx, org=call.principal.org)
+    return _shown(found, running=running.get(found.id, 0))
+
+
+def _shown(node: SeenNode, *, running: int) -> Node:
+    return Node(
+        id=node.id, hostname=node.hostname, ip_address=node.ip_address, http_port=node.http_port, pid=node.pid,
+        version=node.version, status=node.status, roles=node.roles, queues=node.queues, handlers=node.handlers,
+        capabilities=node.capabilities, concurrency=node.concurrency, running=running, asleep=node.asleep,
+        started_at=node.started_at, beat_at=node.beat_at, beat_age=round(node.beat_age, 3),
+        lease=node.lease.total_seconds(),
+    )  # fmt: skip
+
+
+_EXAMPLE = {
+    "id": "0f8fad5b-d9cb-469f-a165-70867728950e", "hostname": "worker-1", "ip_address": "10.0.0.7", "http_port": 0,
+    "pid": 4711, "version": "0.1.0", "status": "active", "roles": ["worker"], "queues": ["email"],
+    "handlers": ["send_email"], "capabilities": [], "concurrency": 50, "running": 12, "asleep": False,
+    "started_at": "2026-01-05T09:30:00Z", "beat_at": "2026-01-05T09:42:10Z", "beat_age": 1.2, "lease": 10.0,
+}  # fmt: skip
+
+OPERATIONS = (
+    Operation(
+        "GET", "/v1/nodes", action="node.read", handler=page, summary="Nodes, youngest first",
+        description="Nodes that serve every org, and HTTP workers of yours.", query=NodeQuery,
+        answer=pages.Page[Node], answer_example={"items": [_EXAMPLE], "next_cursor": None},
+    ),
+    Operation(
+        "GET", "/v1/nodes/{id:uuid}", action="node.read", handler=get, summary="One node", answer=Node,
+        errors=("NOT_FOUND",), answer_example=_EXAMPLE,
+    ),
+)  # fmt: skip

@@ -1,0 +1,36 @@
+"""Every operation there is: the route files, in the order the documentation shows them."""
+
+from weft.api import (
+    dead,
+    health,
+    keys,
+    locks,
+    metrics,
+    nodes,
+    openapi,
+    queues,
+    task_output,
+    task_pages,
+    tasks,
+    worker_protocol,
+)
+from weft.api.operation import Operation
+
+FILES = (
+    tasks,
+    task_pages,
+    task_output,
+    queues,
+    dead,
+    nodes,
+    locks,
+    worker_protocol,
+    keys,
+    openapi,
+    health,
+    metrics,
+)
+
+
+def operations() -> list[Operation]:
+    return [operation for file in FILES for operation in file.OPERATIONS]

@@ -1,0 +1,154 @@
+"""The ASGI application: every operation of `routes.py` under the policy, in one frame.
+
+The frame gives each request an id, counts and times it, and turns whatever goes wrong into the envelope.
+"""
+
+import contextvars
+import logging
+import re
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from weft.access.principal import Principal
+from weft.api import policy, reply, request, routes, work_desk
+from weft.api.credentials import Credentials, Resolver
+from weft.api.denials import Denials
+from weft.api.endpoint import Endpoint, Service
+from weft.api.operation import Operation
+from weft.api.waiting import Streams, Waiting
+from weft.base import errors
+from weft.db.database import Database
+from weft.db.notify import Hub
+from weft.queue import tokens
+
+log = logging.getLogger("weft.api")
+
+request_id: contextvars.ContextVar[str] = contextvars.ContextVar("weft.request_id", default="-")
+"""The id of the request that is being served here; `LogRequestId` puts it into log lines."""
+
+MOST_STREAMS = 200
+"""Logs that one server follows at once; each asks the database once or twice a second."""
+
+_GONE = 499
+"""The status of a request whose client left, in the log and in the metrics."""
+
+_GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def build(
+    database: Database, *, hub: Hub | None = None, local: Principal | None = None,
+    operations: Sequence[Operation] | None = None, schemes: Mapping[str, Resolver] | None = None,
+) -> Starlette:  # fmt: skip
+    """The application. ConfigError if an operation is under no policy.
+
+    `hub` makes waiting requests wake at once; without it they poll. `local` is whoever asks, without a credential: only
+    for an application inside one process. `schemes` resolve credentials that are no keys, by their prefix.
+    """
+    table = routes.operations() if operations is None else list(operations)
+    policy.check(table)
+    waiting = Waiting(database, hub=hub)
+    desk = work_desk.open(database, hub=hub, closed=waiting.closed)
+    known = {tokens.PREFIX: desk.tokens.principal, **(schemes or {})}
+    service = Service(
+        database=database, credentials=Credentials(database, schemes=known), denials=Denials(database),
+        operations=table, waiting=waiting, streams=Streams(MOST_STREAMS), desk=desk, hub=hub, local=local,
+    )  # fmt: skip
+    by_path: dict[str, list[Operation]] = {}
+    for operation in table:
+        by_path.setdefault(operation.path, []).append(operation)
+    # what is spelled out comes before what a parameter would swallow
+    paths = sorted(by_path, key=lambda path: (path.count("{"), ":path}" in path, -len(path)))
+    app = Starlette(
+        routes=[Route(path, endpoint=Endpoint(service, by_path[path])) for path in paths],
+        middleware=[Middleware(Frame, service=service)],
+    )
+    app.router.redirect_slashes = False
+    app.router.default = _nowhere
+    app.state.service = service
+    return app
+
+
+class Frame:
+    """Around every request."""
+
+    def __init__(self, app: ASGIApp, *, service: Service) -> None:
+        self._app = app
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        id = _id(headers.get("x-request-id"))
+        scope["weft.request_id"] = id
+        token = request_id.set(id)
+        began, status = time.perf_counter(), 0
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", id.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except errors.WeftError as error:
+            refusal = reply.refusal(error, request_id=id)
+            if refusal.status >= 500:
+                log.error("%s: %s", _asked(scope), error, exc_info=refusal.status == 500)
+            if status == 0:
+                await self._refuse(refusal, scope=scope, send=sent)
+        except request.Gone:
+            status = _GONE
+        except Exception:
+            log.exception("%s failed", _asked(scope))
+            if status == 0:
+                await self._refuse(reply.broken(request_id=id), scope=scope, send=sent)
+        finally:
+            took = time.perf_counter() - began
+            log.info("%s %d %.1f ms", _asked(scope), status, took * 1000)
+            operation: Operation | None = scope.get("weft.operation")
+            # a path that is not ours is one name, however many there are
+            name = "unknown" if operation is None else operation.name
+            self._service.traffic.count(name, org=scope.get("weft.org"), status=status, seconds=took)
+            request_id.reset(token)
+
+    async def _refuse(self, refusal: reply.Reply, *, scope: Scope, send: Send) -> None:
+        await reply.send(refusal, _no_more, send, accept_encoding="", head=scope["method"] == "HEAD")
+
+
+class LogRequestId(logging.Filter):
+    """Gives every log record the id of the request it belongs to: `%(request_id)s`."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.request_id = request_id.get()
+        return True
+
+
+async def _no_more() -> Message:
+    return {"type": "http.disconnect"}
+
+
+async def _nowhere(scope: Scope, _receive: Receive, _send: Send) -> None:
+    if scope["type"] != "http":
+        return
+    raise errors.NotFound("there is nothing at this path (ids are UUIDs); GET /v1/openapi.json lists what there is")
+
+
+def _asked(scope: Scope) -> str:
+    """Method and path for a line of the log, in which a path must not begin another."""
+    path: str = scope["path"]
+    return f"{scope['method']} {path if path.isprintable() else ascii(path)}"
+
+
+def _id(given: str | None) -> str:
+    return given if given and _GOOD_ID.fullmatch(given) else f"req-{uuid.uuid4().hex[:20]}"

@@ -1,0 +1,34 @@
+"""The server's application in this process, over the database of the settings: nothing listens, nobody else gets in."""
+
+import contextlib
+import uuid
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+
+from weft.access import keys
+from weft.access.principal import Principal
+from weft.api import server
+from weft.app import App
+from weft.base import errors, ids
+from weft.db.database import Database
+
+
+@contextlib.asynccontextmanager
+async def application(app: App | None = None, *, org: str | None, actor: str) -> AsyncIterator[Starlette]:
+    """The application over an app's database, or that of the settings. Whoever asks is an admin of the org."""
+    async with contextlib.AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(App()) if app is None else app
+        database = await opened.open()
+        principal = Principal(org=await _org(database, org), actor=actor, role="admin")
+        yield server.build(database, local=principal)
+
+
+async def _org(database: Database, slug: str | None) -> uuid.UUID:
+    if slug is None or slug == "default":
+        return ids.DEFAULT_ORG
+    async with database.once() as tx:
+        try:
+            return await keys.org(tx, slug)
+        except errors.NotFound as error:
+            raise errors.ConfigError(f"{error.message}; orgs are rows of weft.orgs") from None

@@ -1,0 +1,80 @@
+"""The engine of a worker that has the database: all leases hang on its node's beat."""
+
+import datetime as dt
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from weft.cluster.model import BeatAnswer, Vitals
+from weft.cluster.pulse import Pulse
+from weft.db.database import Database
+from weft.db.notify import Hub
+from weft.queue import lease
+from weft.queue.lease import Progress
+from weft.settle.outcome import Outcome
+from weft.worker.buffer import Buffer
+from weft.worker.claimer import Claimer, Serves
+from weft.worker.reporter import DatabaseReporter
+
+_CANCEL_GRACE = dt.timedelta(seconds=5)
+
+
+class DatabaseEngine:
+    """See `engine.Engine`."""
+
+    def __init__(self, database: Database, *, hub: Hub, pulse: Pulse) -> None:
+        self._database = database
+        self._hub = hub
+        self._pulse = pulse
+
+    @property
+    def lease(self) -> float:
+        return self._pulse.node.lease.total_seconds()
+
+    def claimer(
+        self, *, kinds: Sequence[str], queues: Sequence[str], capabilities: Sequence[str], concurrency: int,
+        buffer: Buffer, room: Callable[[], int], soon: Callable[[], int],
+    ) -> Claimer:  # fmt: skip
+        serves = Serves(
+            node_id=self._pulse.node.id, kinds=list(kinds), queues=frozenset(queues), capabilities=frozenset(capabilities)
+        )
+        claimer = Claimer(self._database, serves=serves, buffer=buffer, room=room, soon=soon)
+        claimer.hears = lambda: self._hub.healthy
+        return claimer
+
+    def reporter(
+        self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
+        wake: Callable[[], None],
+    ) -> DatabaseReporter:  # fmt: skip
+        return DatabaseReporter(self._database, on_settled=on_settled, on_lost=on_lost, wake=wake)
+
+    def attend(
+        self, *, nudge: Callable[[str | None], None], revived: Callable[[], None],
+        handled: Callable[[], dict[str, list[int]]],
+    ) -> Callable[[], None]:  # fmt: skip
+        def beaten(answer: BeatAnswer) -> None:
+            if answer.revived:
+                revived()
+
+        self._pulse.vitals = lambda: Vitals(handled=handled())
+        self._pulse.on_beat.append(beaten)
+        unlisten = self._hub.add("weft_wake", nudge)
+
+        def leave() -> None:
+            unlisten()
+            self._pulse.on_beat.remove(beaten)
+
+        return leave
+
+    def lapsed(self, running: Mapping[str, object]) -> list[str]:
+        return list(running) if time.monotonic() - self._pulse.last_beat > self.lease else []
+
+    async def exchange(self, reports: Sequence[Progress]) -> dict[str, str]:
+        async with self._database.tx() as tx:
+            held = await lease.report_progress(tx, reports) if reports else set()
+            cancelled = await lease.cancelled_on(tx, node_id=self._pulse.node.id, grace=_CANCEL_GRACE)
+        lost = {one.task_id: "lease lost" for one in reports if one.task_id not in held}
+        return {**{id: "cancelled" for id, _ in cancelled}, **lost}
+
+    async def still_held(self, attempts: Sequence[tuple[str, str]]) -> set[str]:
+        async with self._database.once() as tx:
+            return await lease.still_held(tx, attempts)

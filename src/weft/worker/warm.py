@@ -1,0 +1,108 @@
+"""The lanes a worker has had work from lately, and what to ask each of them for. Pure."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from weft.queue import lanes
+from weft.queue.lanes import Lane, Mark, Take
+from weft.queue.model import Claimed
+
+_WARM_FOR = 60.0
+_WARM_AT_MOST = 200
+_NEWCOMER = 5
+"""What a lane of which nothing is buffered is asked for while the buffer is full."""
+
+Place = tuple[str, str]
+"""Lane and org."""
+
+
+@dataclasses.dataclass
+class Warm:
+    """A lane that had work lately, and how far into it we are."""
+
+    lane: Lane
+    seen: float
+    mark: Mark = lanes.START
+    full: bool = True
+    """It gave all it was asked for last time, so there may be more."""
+
+
+class WarmLanes:
+    """Each claim asks all of them at once, each for its share, from its mark on.
+
+    The mark skips dead index entries. It is a hint: `found` forgets it, so that whatever committed late or with a
+    higher priority is seen.
+    """
+
+    def __init__(self) -> None:
+        self._warm: dict[Place, Warm] = {}
+        self.special: frozenset[Place] = frozenset()
+        """Lanes with work under a limit or a key."""
+        self.limited: frozenset[Place] = frozenset()
+        """Lanes with no other work than that."""
+        self._turn = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._warm)
+
+    @property
+    def more(self) -> bool:
+        """Whether a lane gave all it was asked for."""
+        return any(warm.full for warm in self._warm.values())
+
+    def found(self, plain: Iterable[Lane], *, special: Sequence[Lane], now: float) -> None:
+        """These have ready work; of all others nothing more is known."""
+        self.special = frozenset(lane.place for lane in special)
+        self.limited = frozenset(lane.place for lane in special if lane.limited)
+        for lane in plain:
+            self._warm[lane.place] = Warm(lane, seen=now)
+        for place, warm in list(self._warm.items()):
+            warm.mark = lanes.START
+            if place in self.limited or now - warm.seen > _WARM_FOR:
+                del self._warm[place]
+        while len(self._warm) > _WARM_AT_MOST:
+            del self._warm[min(self._warm, key=lambda place: self._warm[place].seen)]
+
+    def shares(self, room: int) -> list[Take]:
+        """Full lanes share the room, the others are asked for a little."""
+        full = [warm for warm in self._warm.values() if warm.full]
+        self._turn += 1
+        shares = lanes.shares([warm.lane.weight for warm in full], want=room, turn=self._turn)
+        takes = [Take(warm.lane, share, warm.mark) for warm, share in zip(full, shares, strict=True) if share]
+        little = max(1, room // max(len(self._warm), 1))
+        return takes + [Take(warm.lane, little, warm.mark) for warm in self._warm.values() if not warm.full]
+
+    def newcomers(self, buffered: Iterable[str], *, room: int) -> list[Take]:
+        """A few from every lane whose org has nothing in the buffer, so that a flood does not keep the others out."""
+        there = set(buffered)
+        few = min(room, _NEWCOMER)
+        if few <= 0:
+            return []
+        return [Take(warm.lane, few, warm.mark) for place, warm in self._warm.items() if place[1] not in there]
+
+    def named(self, places: Iterable[Place], *, room: int, now: float) -> list[Take]:
+        """What a wake-up told of, whether we knew the lane or not."""
+        takes = []
+        for place in places:
+            warm = self._warm.get(place)
+            if warm is None:
+                warm = self._warm[place] = Warm(Lane(*place, plain=True), seen=now)
+            takes.append(Take(warm.lane, room, warm.mark))
+        return takes
+
+    def took(self, takes: Sequence[Take], tasks: Iterable[Claimed], *, now: float) -> None:
+        """Moves the marks."""
+        counts: dict[Place, int] = {}
+        last: dict[Place, Claimed] = {}
+        for task in tasks:
+            place = (task.lane, task.org)
+            counts[place] = counts.get(place, 0) + 1
+            last[place] = task
+        for take in takes:
+            warm = self._warm.get(take.lane.place)
+            if warm is None:
+                continue
+            warm.full = counts.get(take.lane.place, 0) >= take.take
+            if (end := last.get(take.lane.place)) is not None:
+                warm.seen = now
+                warm.mark = Mark(end.urgency, end.run_at, end.id)

@@ -1,0 +1,204 @@
+"""The points at which a connection is cut: every statement that changes something, six places each.
+
+    request before · middle · after      the server got nothing, half a message, or all of it
+    answer  before · middle · after      it was done, and nobody, half of somebody, or the client knows
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import datetime as dt
+import os
+import re
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from crowd import until, value
+from cutter import PLACES, SIDES, Cut, Cutter, Place, Side
+from witness import Witness
+
+from weft import App, Context
+from weft.base import errors, ids
+from weft.db import statements
+from weft.queue import tasks
+from weft.worker.worker import Worker
+
+LEASE = dt.timedelta(seconds=2)
+_TRIES = 10
+_MOMENT = 3.0
+"""Seconds for a cut to happen before what leads to it is done again."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """Which statement, what makes somebody say it, and where it is cut."""
+
+    operation: str
+    statement: str
+    provoke: "Callable[[Scene], Awaitable[None]]"
+    side: Side = "request"
+    place: Place = "before"
+
+    def __str__(self) -> str:
+        return f"{self.operation}, {self.side} {self.place}"
+
+    def cut(self) -> Cut:
+        return Cut(statement=self.statement, side=self.side, place=self.place)
+
+
+class Scene:
+    """A worker and a client behind the proxy, and a client that is not."""
+
+    def __init__(self, witness: Witness, cutter: Cutter) -> None:
+        self.witness = witness
+        self.cutter = cutter
+        self.app = checked_app(witness, cutter.url)
+        """Behind the proxy, client and worker."""
+        self.safe = App(database_url=witness.url)
+        self.worker: Worker | None = None
+
+    async def suffer(self, point: Point) -> None:
+        """One cut, seen to have happened, and the end of everything that was begun."""
+        cut = self.cutter.arm(point.cut())
+        for _ in range(_TRIES):
+            # a client may meet a connection of its pool that the last cut broke, and then does not get that far
+            await point.provoke(self)
+            fired = asyncio.ensure_future(cut.fired.wait())
+            done, _ = await asyncio.wait([fired], timeout=_MOMENT)
+            fired.cancel()
+            if done:
+                break
+        await cut.happened()
+        self.cutter.cuts.remove(cut)
+
+
+@contextlib.asynccontextmanager
+async def scene(witness: Witness, folder: Path) -> AsyncIterator[Scene]:
+    """The worker runs in this process: it may lose tasks, it must not end."""
+    witness.harmed.add(os.getpid())
+    async with Cutter(witness.url, folder=folder) as cutter:
+        made = Scene(witness, cutter)
+        async with made.app, made.safe, made.app.worker(lease=LEASE, concurrency=4) as worker:
+            made.worker = worker
+            await until(lambda: value(witness.url, "select count(*) from weft.leaders where term > 0") == 1)
+            try:
+                yield made
+            finally:
+                cutter.cuts.clear()
+
+
+def checked_app(witness: Witness, url: str) -> App:
+    """The task of the checker, run in this process."""
+    app = App(database_url=url)
+
+    @app.task(retry={"backoff": "fixed", "base": 0}, max_attempts=10)
+    async def checked(ctx: Context, k: str, fail: int = 0, seconds: float = 0.0) -> dict[str, int]:
+        witness.note("start", ctx)
+        if seconds:
+            ctx.log(f"attempt {ctx.attempt}")
+            ctx.progress(50, f"attempt {ctx.attempt}")
+            await asyncio.sleep(seconds)
+        if ctx.attempt <= fail:
+            raise RuntimeError(f"attempt {ctx.attempt}")
+        witness.note("end", ctx)
+        return {"attempt": ctx.attempt, "pid": os.getpid()}
+
+    return app
+
+
+async def enqueue_here(scene: Scene) -> None:
+    await scene.witness.enqueue(scene.app, 1)
+
+
+async def enqueue_keyed(scene: Scene) -> None:
+    await scene.witness.enqueue(scene.app, 1, dedupe_key=uuid.uuid4().hex)
+
+
+async def enqueue_many(scene: Scene) -> None:
+    key = uuid.uuid4().hex
+    try:
+        [one] = await scene.app.enqueue_many("checked", [{"k": key}])
+    except errors.WeftError as error:
+        scene.witness.told(key, error=error)
+    else:
+        scene.witness.told(key, task=one.id)
+
+
+async def work(scene: Scene) -> None:
+    await scene.witness.enqueue(scene.safe, 3)
+
+
+async def limited_work(scene: Scene) -> None:
+    await scene.witness.enqueue(scene.safe, 2, concurrency_key="one by one", concurrency=1)
+
+
+async def failing_work(scene: Scene) -> None:
+    await scene.witness.enqueue(scene.safe, 1, fail=1)
+
+
+async def talking_work(scene: Scene) -> None:
+    await scene.witness.enqueue(scene.safe, 1, seconds=1.5)
+
+
+async def nothing(scene: Scene) -> None:
+    """It comes by itself."""
+
+
+async def elect(scene: Scene) -> None:
+    """Whoever loses its connection loses the lead."""
+    await scene.cutter.cut_all()
+
+
+async def cancel(scene: Scene) -> None:
+    """Said again after a doubt, as a client would, it is cancelled."""
+    [task] = await scene.witness.enqueue(scene.safe, 1, delay="1h")
+    try:
+        await scene.app.cancel(task)
+    except errors.WeftError:
+        assert await scene.safe.cancel(task) in ("cancelled", "finished")
+
+
+async def redrive(scene: Scene) -> None:
+    [task] = await scene.witness.enqueue(scene.safe, 1, delay="1h")
+    await scene.safe.cancel(task)
+    with contextlib.suppress(errors.WeftError):
+        async with scene.app.tx() as tx:
+            await tasks.redrive(tx, org=ids.DEFAULT_ORG, ids=[uuid.UUID(task)], actor="chaos")
+
+
+def sent(text: str) -> str:
+    """A pattern for a named statement as the driver sends it: %(name)s becomes $n."""
+    pieces = re.split(r"%\(\w+\)s", text.replace("%%", "%"))
+    return r"\$\d+".join(re.escape(piece) for piece in pieces)
+
+
+QUEUE = statements.load("weft.queue")
+CLUSTER = statements.load("weft.cluster")
+
+STATEMENTS = (
+    Point("enqueue", sent(QUEUE.enqueue_plain), enqueue_here),
+    Point("enqueue with a key", sent(QUEUE.enqueue), enqueue_keyed),
+    Point("bulk enqueue", sent(QUEUE.enqueue_many_plain), enqueue_many),
+    Point("look for lanes", sent(QUEUE.lanes), work),
+    Point("claim", sent(QUEUE.claim_plain), work),
+    Point("limited claim, lock", sent(QUEUE.lock_limits), limited_work),
+    Point("limited claim, count", sent(QUEUE.count_keys), limited_work),
+    Point("limited claim", sent(QUEUE.claim_chosen), limited_work),
+    Point("commit", r"(?i)^commit", limited_work),
+    Point("heartbeat", sent(CLUSTER.beat), nothing),
+    Point("settle", sent(QUEUE.finish), work),
+    Point("settle, retry", sent(QUEUE.requeue), failing_work),
+    Point("settle, the next of its key", sent(QUEUE.unblock), limited_work),
+    Point("progress", sent(QUEUE.report_progress), talking_work),
+    Point("log lines", sent(QUEUE.write_logs), talking_work),
+    Point("cancel", sent(QUEUE.cancel_intent), cancel),
+    Point("cancel, end", sent(QUEUE.cancel_queued), cancel),
+    Point("redrive", sent(QUEUE.redrive), redrive),
+    Point("leader election, session", sent(CLUSTER.open_session), elect),
+    Point("leader election, found", sent(CLUSTER.found_role), elect),
+    Point("leader election, term", sent(CLUSTER.take_term), elect),
+    Point("leader election, listen", r"^listen weft_leader", elect),
+)
+
+POINTS = [dataclasses.replace(one, side=side, place=place) for one in STATEMENTS for side in SIDES for place in PLACES]

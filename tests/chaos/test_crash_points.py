@@ -1,0 +1,159 @@
+"""A process dies at every named point there is, and nothing is lost, doubled or left behind.
+
+Each death is seen: a point at which nobody died fails its test. Points of chores need something for the chore to do.
+"""
+
+import ast
+import datetime as dt
+import signal
+import uuid
+from pathlib import Path
+
+import psycopg
+import pytest
+from crowd import Crowd, ended, rows, say, seasoned, until, value
+from witness import Witness
+
+import weft
+from weft import App
+from weft.base import crash, errors
+from weft.db import migrate
+from weft.upkeep import table
+
+CLIENT = {
+    "enqueue: before": ("enqueue", 0), "enqueue: committed": ("enqueue", 1),
+    "bulk enqueue: before commit": ("enqueue_many", 0), "bulk enqueue: committed": ("enqueue_many", 5001),
+}  # fmt: skip
+"""Point → which deed, and how many tasks there are after it."""
+
+STEERING = ("cancel: before commit", "cancel: committed", "redrive: before commit")
+MIGRATING = ("migrate: before commit", "migrate: committed")
+WORKER = (
+    "beat: before", "beat: answered#2", "claim: answered", "settle: before", "settle: committed",
+    "limited claim: before commit", "settle: between statements",
+)  # fmt: skip
+LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
+
+
+def test_every_point_has_its_place_here_and_in_the_code() -> None:
+    visited = [*CLIENT, *STEERING, *MIGRATING, *(one.partition("#")[0] for one in WORKER), *LEADER]
+    assert sorted(visited) == sorted(crash.POINTS)
+    named, open_ended = calls()
+    assert named | {one for one in crash.POINTS if any(one.startswith(start) for start in open_ended)} == set(crash.POINTS)
+
+
+def test_every_chore_has_its_point() -> None:
+    names = [one.name for one in table.chores(node_id=str(uuid.uuid4()), retention=dt.timedelta(days=1))]
+    assert sorted(names) == sorted(crash.CHORES)
+
+
+def calls() -> tuple[set[str], set[str]]:
+    """The names that calls in the code give, and how those begin that are put together."""
+    named: set[str] = set()
+    open_ended: set[str] = set()
+    for path in Path(weft.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "crash.point":
+                match node.args[0]:
+                    case ast.Constant(value=str(text)):
+                        named.add(text)
+                    case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
+                        open_ended.add(text)
+                    case other:
+                        raise AssertionError(f"{path}: {ast.unparse(other)} is no name")
+    return named, open_ended
+
+
+def test_a_name_that_is_no_point_is_refused() -> None:
+    assert crash.parse("beat: answered#3") == ("beat: answered", 3)
+    with pytest.raises(errors.ConfigError):
+        crash.parse("no such place")
+
+
+async def die(crowd: Crowd, point: str, *options: str, program: str = "crew.py") -> int:
+    """A process that must die at this point; answers its pid."""
+    victim = await crowd.start(*options, crash_at=point, program=program, env={"WEFT_RETENTION_DAYS": "30"})
+    code = await ended(victim)
+    assert code == -signal.SIGKILL, f"nobody died at {point!r}: {(crowd.folder / 'stderr').read_text()[-3000:]}"
+    return victim.pid
+
+
+@pytest.mark.parametrize("point", CLIENT)
+async def test_a_client_that_dies_while_it_enqueues_has_enqueued_all_or_nothing(
+    witness: Witness, watched_crowd: Crowd, point: str
+) -> None:
+    deed, expected = CLIENT[point]
+    await die(watched_crowd, point, deed, "key", program="deed.py")
+    assert value(witness.url, "select count(*) from weft.tasks") == expected
+    assert await witness.findings(over=False) == []
+
+
+async def test_a_client_that_dies_while_it_cancels_or_redrives_leaves_one_or_the_other(
+    witness: Witness, watched_crowd: Crowd
+) -> None:
+    async with App(database_url=witness.url) as app:
+        [first, second] = await witness.enqueue(app, 2)
+        await die(watched_crowd, "cancel: before commit", "cancel", first, program="deed.py")
+        assert rows(witness.url, "select id::text from weft.tasks where cancel_requested_at is null order by id") == [
+            (first,), (second,),
+        ]  # fmt: skip
+        await die(watched_crowd, "cancel: committed", "cancel", first, program="deed.py")
+        assert rows(witness.url, "select id::text, state from weft.task_history") == [(first, "cancelled")]
+        await die(watched_crowd, "redrive: before commit", "redrive", first, program="deed.py")
+        assert rows(witness.url, "select id::text, state from weft.task_history") == [(first, "cancelled")]
+    assert await witness.findings(over=False) == []
+
+
+@pytest.mark.parametrize("point", MIGRATING)
+async def test_a_migration_that_dies_leaves_nothing_or_all_and_the_next_one_completes_it(
+    witness: Witness, watched_crowd: Crowd, point: str
+) -> None:
+    name = f"migrated_{uuid.uuid4().hex[:8]}"
+    fresh = psycopg.conninfo.make_conninfo(witness.url, dbname=name)
+    with psycopg.connect(witness.url, autocommit=True, connect_timeout=10) as owner:
+        owner.execute(f"create database {name}".encode())
+        try:
+            watched_crowd.url = fresh
+            await die(watched_crowd, point, "up", "-", program="deed.py")
+            there = value(fresh, "select to_regclass('weft.tasks') is not null")
+            assert there == (point == "migrate: committed")
+            async with await psycopg.AsyncConnection.connect(fresh, autocommit=True, connect_timeout=10) as connection:
+                await migrate.up(connection, migrate.ours())
+                assert {one.state for one in await migrate.status(connection, migrate.ours())} == {"applied"}
+        finally:
+            owner.execute(f"drop database if exists {name} with (force)".encode())
+
+
+async def test_workers_that_die_at_every_point_lose_nothing(
+    witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await seasoned(witness.url)
+    await watched_crowd.start("--queues", "nothing")  # leads
+    async with App(database_url=witness.url) as app:
+        for point in WORKER:
+            await witness.enqueue(app, 12)
+            await witness.enqueue(app, 3, fail=1)
+            await witness.enqueue(app, 2, concurrency_key="one by one", concurrency="strict")
+            witness.harmed.add(await die(watched_crowd, point, "--no-lead"))
+    await watched_crowd.start("--no-lead")
+    await witness.all_ended()
+    assert await witness.findings() == []
+    say(capsys, f"{len(WORKER)} workers died at as many points: {len(witness.asked)} tasks, 0 lost, 0 double, 0 stale")
+
+
+async def test_leaders_that_die_in_every_chore_lose_nothing(
+    witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await seasoned(witness.url)
+    async with App(database_url=witness.url) as app:
+        for point in LEADER:
+            # something that is due, something to tell of, and somebody who died
+            await witness.enqueue(app, 2)
+            await witness.enqueue(app, 1, delay="10ms")
+            witness.harmed.add(await die(watched_crowd, point))
+    await watched_crowd.start()
+    await witness.all_ended()
+    assert await witness.findings() == []
+    terms = value(witness.url, "select max(term) from weft.leaders")
+    await until(lambda: value(witness.url, "select count(*) from weft.nodes where status = 'active'") == 1)
+    say(capsys, f"{len(LEADER)} leaders died at as many points, {terms} terms: {len(witness.asked)} tasks, none lost")

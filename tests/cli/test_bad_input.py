@@ -1,0 +1,178 @@
+"""Bad input to every command: a message that says what to do, exit code 2, nothing stored."""
+
+import re
+import uuid
+from collections.abc import Iterator
+
+import click
+import psycopg
+import pytest
+import shell
+from click.testing import CliRunner
+from shell import Shell
+from test_main import EVERY
+
+from weft.cli import main
+
+ID = "0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
+
+BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
+    ("bench",): [(("--tasks", "1"), "not in the range"), (("--seconds", "x"), "not a valid float")],
+    ("completion",): [((), "Missing argument"), (("powershell",), "is not one of")],
+    ("dead", "list"): [
+        (("--limit", "0"), "not in the range"),
+        (("--since", "soon"), "is not a time"),
+        (("--kind", "a\nb"), "kind"),
+        (("extra",), "unexpected extra argument"),
+    ],
+    ("dead", "redrive"): [
+        ((), "--all"),
+        (("x",), "is not a task id"),
+        ((ID, "--all"), "--all"),
+        ((ID, "--kind", "a"), "--kind"),
+        (("--all", "--since", "soon"), "is not a time"),
+    ],
+    ("dead", "discard"): [((), "--all"), (("x",), "is not a task id"), (("--all", "--error", "a\nb"), "error_type")],
+    ("demo", "crash"): [(("extra",), "unexpected extra argument")],
+    ("dev",): [
+        (("nothing:app",), "there is no module 'nothing'"),
+        (("--port", "99999"), "not in the range"),
+        (("json:loads",), "is not a weft.App"),
+    ],
+    ("doctor",): [(("extra",), "unexpected extra argument")],
+    ("enqueue",): [
+        ((), "Missing argument"),
+        (("mail", "[1]"), "no JSON object"),
+        (("mail", "{"), "no JSON object"),
+        (("mail", '{"a": NaN}'), "no JSON object"),
+        (("mail", '{"a": "\\u0000"}'), "NUL"),
+        (("mail", "{}", "--delay", "soon"), "is not a duration"),
+        (("mail", "--priority", "101"), "not in the range"),
+        (("mail", "--within", "5s"), "--wait"),
+        (("mail", "{}", "--file", "/dev/null"), "leave out JSON"),
+        (("mail", "--file", "/nowhere"), "No such file"),
+        (("mail\n", "--no-check"), "kind"),
+        (("mail", "--queue", "\x07", "--no-check"), "queue"),
+        (("mail", "--app", "nothing:app"), "there is no module"),
+        (("nobody_knows",), "no live worker serves"),
+        (("mail", "--delay", "-5s"), "is not a duration"),
+        (("mail", "--no-check", "--delay", "4000d"), "delay"),
+    ],
+    ("explain",): [((), "Missing argument"), (("x",), "is not a task id")],
+    ("key", "create"): [
+        ((), "Missing argument"),
+        (("a", "--role", "king"), "is not one of"),
+        (("a", "--role", "reader", "--expires", "x"), "is not a duration"),
+        (("a\n", "--role", "reader"), "name"),
+    ],
+    ("key", "list"): [(("extra",), "unexpected extra argument")],
+    ("key", "revoke"): [(("x",), "is not a valid UUID")],
+    ("locks", "list"): [(("--limit", "x"), "not a valid integer")],
+    ("locks", "show"): [((), "Missing argument"), (("a\nb",), "name")],
+    ("locks", "release"): [
+        (("a",), "--force"),
+        (("a", "--token", "x"), "is not a valid UUID"),
+        (("a", "--token", ID, "--force"), "--force"),
+    ],
+    ("migrate", "up"): [(("extra",), "unexpected extra argument")],
+    ("migrate", "down"): [(("--steps", "0"), "not in the range")],
+    ("migrate", "status"): [(("extra",), "unexpected extra argument")],
+    ("migrate", "sql"): [(("extra",), "unexpected extra argument")],
+    ("nodes", "list"): [(("--status", "asleep"), "is not one of"), (("--every", "0"), "not in the range")],
+    ("nodes", "show"): [(("x",), "is not a node id")],
+    ("profile", "add"): [
+        (("local", "--server", "http://x"), "cannot name a profile"),
+        (("a",), "Missing option"),
+        (("a", "--server", "nowhere"), "https://"),
+        (("a", "--server", "http://x", "--key", "a\x07b"), "authorization"),
+    ],
+    ("profile", "list"): [(("extra",), "unexpected extra argument")],
+    ("profile", "use"): [(("nobody",), "there is no profile 'nobody'")],
+    ("profile", "remove"): [((), "Missing argument")],
+    ("queues", "list"): [(("--limit", "0"), "not in the range")],
+    ("queues", "show"): [((), "Missing argument"), (("a\nb",), "queue")],
+    ("queues", "pause"): [((), "Missing argument"), (("a\nb",), "queue")],
+    ("queues", "resume"): [((), "Missing argument"), (("a\nb",), "queue")],
+    ("queues", "limit"): [
+        (("a",), "say what to limit"),
+        (("a", "--rate", "many"), "is not a whole number"),
+        (("a", "--rate", "5/soon"), "is not a duration"),
+        (("a", "--burst", "5"), "--rate"),
+        (("a", "--max-running", "-1"), "is not a whole number"),
+        (("a", "--rate", "0/1s"), "limit"),
+    ],
+    ("server",): [(("--port", "x"), "not a valid integer"), (("--host", "300.1.2.3", "--port", "0"), "refusing to listen")],
+    ("tasks", "list"): [
+        (("--state", "asleep"), "is not one of"),
+        (("--since", "soon"), "is not a time"),
+        (("--tag", "a\nb"), "tag"),
+        (("--server", "nowhere"), "https://"),
+        (("--key", "weft_k"), "--key needs --server"),
+        (("--org", "nobody"), "there is no org"),
+        (("--profile", "nobody"), "there is no profile"),
+    ],
+    ("tasks", "show"): [
+        ((), "Missing argument"),
+        (("x",), "is not a task id"),
+        ((ID, "--server", "http://x", "--org", "a"), "org"),
+    ],
+    ("tasks", "logs"): [(("x",), "is not a task id")],
+    ("tasks", "cancel"): [((), "Missing argument"), (("x",), "is not a task id"), ((ID, "x"), "is not a task id")],
+    ("tasks", "redrive"): [((), "Missing argument"), (("x",), "is not a task id")],
+    ("up",): [((), "Missing argument"), (("nothing:app",), "there is no module 'nothing'")],
+    ("worker",): [((), "MODULE:APP"), (("nothing:app",), "there is no module 'nothing'")],
+}
+"""Each command, what it is wrongly told, and words of what it answers."""
+
+
+def cases() -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str]]:
+    for command, wrong in BAD.items():
+        for arguments, words in wrong:
+            yield command, arguments, words
+
+
+def test_every_command_is_told_something_wrong() -> None:
+    every = {names for names, command in EVERY.items() if not isinstance(command, click.Group)}
+    assert {names for names in every if names[0] != "worker-protocol"} == set(BAD)
+
+
+@pytest.fixture(scope="module")
+def one_database(server_url: str, template: str) -> Iterator[str]:
+    """One for all: nothing is ever stored in it."""
+    name = f"weft_bad_input_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"create database {name} template {template}")
+    yield psycopg.conninfo.make_conninfo(server_url, dbname=name)
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"drop database {name} with (force)")
+
+
+@pytest.mark.parametrize(("command", "arguments", "words"), list(cases()), ids=lambda one: " ".join(one) if one else "-")
+def test_it_is_said_what_to_do_and_nothing_is_stored(
+    one_database: str, command: tuple[str, ...], arguments: tuple[str, ...], words: str
+) -> None:
+    env = {**shell.Shell(DATABASE_URL=one_database).env, "WEFT_FOLDER": None, "WEFT_PROFILE": None}
+    done = CliRunner(env=env).invoke(main.weft, [*command, *arguments], prog_name="weft")
+    assert (done.exit_code, words in done.output) == (2, True), (done.output, done.exception)
+    assert re.match(r"weft: .+\n\Z|Usage: weft", done.output), done.output
+    with psycopg.connect(one_database) as connection:
+        stored = connection.execute(
+            "select (select count(*) from weft.tasks), (select count(*) from weft.queues), "
+            "(select count(*) from weft.journal), (select count(*) from weft.keys), (select count(*) from weft.locks)"
+        ).fetchone()
+    assert stored == (0, 0, 0, 0, 0)
+
+
+async def test_a_server_says_the_same_of_what_only_it_can_know(database_url: str) -> None:
+    here = Shell(DATABASE_URL=database_url)
+    async with shell.served(database_url) as there:
+        for arguments in (
+            ("enqueue", "mail\n", "--no-check"),
+            ("enqueue", "mail", "--queue", "\x07", "--no-check"),
+            ("enqueue", "nobody_knows"),
+            ("tasks", "--tag", "a\nb"),
+            ("queues", "pause", "a\nb"),
+            ("queues", "limit", "a", "--rate", "0/1s"),
+            ("locks", "show", "a\nb"),
+        ):
+            assert await here(*arguments) == await there(*arguments), arguments

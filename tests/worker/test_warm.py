@@ -1,0 +1,84 @@
+"""What a worker asks its lanes for."""
+
+import datetime as dt
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.queue import lanes
+from weft.queue.lanes import Lane, Mark
+from weft.queue.model import Claimed
+from weft.worker.warm import WarmLanes
+
+THEN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+ids = st.integers(0, 30).map(str)
+
+
+def lane(org: str, name: str = "default", **traits: bool) -> Lane:
+    return Lane(name, org, plain=traits.pop("plain", True), **traits)
+
+
+def claimed(org: str, number: int, name: str = "default") -> Claimed:
+    return Claimed(
+        id=f"{org}-{number}", org=org, kind="k", payload="{}", attempt=1, lane=name, urgency=50, run_at=THEN, token="t",
+        claimed=0.0,
+    )  # fmt: skip
+
+
+def warm(*orgs: str) -> WarmLanes:
+    found = WarmLanes()
+    found.found([lane(org) for org in orgs], special=[], now=0.0)
+    return found
+
+
+@given(st.sets(ids, min_size=1, max_size=30), st.integers(1, 1000))
+def test_full_lanes_share_the_room_and_no_more(orgs: set[str], room: int) -> None:
+    takes = warm(*orgs).shares(room)
+    assert sum(take.take for take in takes) == room and all(take.take > 0 for take in takes)
+
+
+def test_a_lane_that_gave_less_is_asked_for_a_little_and_the_full_ones_have_the_rest() -> None:
+    known = warm("flood", "light")
+    takes = known.shares(100)
+    known.took(takes, [claimed("flood", n) for n in range(50)] + [claimed("light", 0)], now=1.0)
+    assert known.more
+    assert {take.lane.org: take.take for take in known.shares(100)} == {"flood": 100, "light": 50}
+
+
+def test_a_mark_moves_with_what_was_taken_and_is_forgotten_by_a_look() -> None:
+    known = warm("a")
+    known.took(known.shares(1), [claimed("a", 7)], now=1.0)
+    assert [take.mark for take in known.shares(1)] == [Mark(50, THEN, "a-7")]
+    known.found([lane("a")], special=[], now=2.0)
+    assert [take.mark for take in known.shares(1)] == [lanes.START]
+
+
+def test_newcomers_are_those_who_have_nothing_in_the_buffer() -> None:
+    known = warm("flood", "light", "other")
+    assert {take.lane.org: take.take for take in known.newcomers(["flood"], room=50)} == {"light": 5, "other": 5}
+    assert known.newcomers(["flood"], room=0) == []
+    assert [take.take for take in known.newcomers(["flood", "other"], room=2)] == [2]
+
+
+def test_a_wake_up_names_a_lane_that_was_not_known() -> None:
+    known = warm("a")
+    [take] = known.named([("default+gpu", "b")], room=10, now=1.0)
+    assert (take.lane.place, take.take, take.mark) == (("default+gpu", "b"), 10, lanes.START)
+    known.took([take], [], now=1.0)
+    assert {one.lane.org for one in known.shares(10)} == {"a", "b"}
+
+
+def test_limited_lanes_are_not_warm_and_keyed_ones_may_be() -> None:
+    known = warm("a", "b")
+    keyed, limited = lane("a", plain=False), lane("b", limited=True)
+    known.found([lane("a")], special=[keyed, limited], now=1.0)
+    assert known.special == {keyed.place, limited.place} and known.limited == {limited.place}
+    assert [take.lane.org for take in known.shares(10)] == ["a"]
+
+
+def test_a_lane_without_work_is_forgotten_after_a_minute() -> None:
+    known = warm("a")
+    known.found([], special=[], now=59.0)
+    assert known
+    known.found([], special=[], now=61.0)
+    assert not known
