@@ -1,15 +1,19 @@
 """Enqueueing, one or many, on our own connection or on yours."""
 
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
 from weft.base import errors, json, names
 from weft.db import foreign, statements
+from weft.db.lean import Lean
 from weft.db.tx import Tx
 from weft.queue import lanes
 from weft.queue.model import Enqueued
 
 SQL = statements.load("weft.queue")
+
+_PLAIN = Lean("enqueue_plain", SQL.enqueue_plain)
 
 CHUNK = 5000
 """Payloads per statement of a bulk enqueue."""
@@ -19,11 +23,11 @@ async def one(tx: Tx, arguments: dict[str, Any]) -> Enqueued:
     """Stores a task made by `new.arguments`."""
     if arguments["dedupe_key"] is not None or arguments["concurrency_key"] is not None:
         row = await tx.row(SQL.enqueue, arguments)
-    else:
-        lane = lanes.name(arguments["queue"], arguments["capabilities"])
-        row = await tx.row(SQL.enqueue_plain, {**arguments, "lane": lane})
-    assert row is not None  # both always answer
-    return Enqueued(row[0], row[1])
+        assert row is not None  # it always answers
+        return Enqueued(row[0], row[1])
+    arguments["lane"] = lanes.name(arguments["queue"], arguments["capabilities"])
+    id = (await tx.lean(_PLAIN, arguments))[0]
+    return Enqueued(uuid.UUID(id))
 
 
 def chunks(payloads: Sequence[Any], *, dedupe_keys: Sequence[str] | None) -> list[dict[str, Any]]:

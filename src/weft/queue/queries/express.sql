@@ -23,7 +23,7 @@ feed as (
     select 'tasks', 'INSERT', array[t.id]
     from task as t
 )
-select t.id, true, case when t.state = 'ready' and sleeper.found then pg_notify('weft_wake', t.org_id || ' ' || %(lane)s) end
+select t.id, case when t.state = 'ready' and sleeper.found then pg_notify('weft_wake', t.org_id || ' ' || %(lane)s::text) end
 from task as t
 cross join (
     select exists (
@@ -56,7 +56,7 @@ feed as (
     having count(*) > 0
 ),
 sleeper as (
-    select pg_notify('weft_wake', t.org_id || ' ' || %(lane)s)
+    select pg_notify('weft_wake', t.org_id || ' ' || %(lane)s::text)
     from (select o.org_id from task as o limit 1) as t
     where exists (
         select

@@ -1,0 +1,111 @@
+"""One small statement with as little Python around it as can be: for calls that users make one by one and wait for.
+
+The driver takes a statement apart, finds a dumper for each value, waits in a generator and finds a loader for each
+answer; that is most of what an enqueue costs its caller. Here values are text, the statement is prepared once per
+connection, and one row of text comes back. Whoever is cancelled in the middle loses the connection, not its order:
+a half-read answer must not be the next caller's.
+"""
+
+import asyncio
+import datetime as dt
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import pq
+from psycopg.rows import TupleRow
+
+from weft.db import arrays
+
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+_FINE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+
+
+class Lean:
+    """A statement as libpq takes it. Every parameter must say its type in the text: `%(kind)s::text`."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.source = text
+        self.parameters = tuple(dict.fromkeys(_PARAMETER.findall(text)))
+        places = {parameter: f"${number}" for number, parameter in enumerate(self.parameters, 1)}
+        self.name = f"weft_{name}".encode()
+        self.text = _PARAMETER.sub(lambda found: places[found[1]], text).replace("%%", "%").encode()
+
+    def values(self, arguments: Mapping[str, Any]) -> list[bytes | None]:
+        return [_text(arguments[parameter]) for parameter in self.parameters]
+
+
+async def row(
+    connection: "psycopg.AsyncConnection[TupleRow]", statement: Lean, arguments: Mapping[str, Any]
+) -> list[str | None]:
+    """The one row it answers."""
+    wire = connection.pgconn
+    values = statement.values(arguments)
+    prepared: set[bytes] = connection.__dict__.setdefault("weft_lean", set())
+    if statement.name not in prepared:
+        wire.send_prepare(statement.name, statement.text)
+        await _answer(wire)
+        prepared.add(statement.name)
+    wire.send_query_prepared(statement.name, values)
+    found = await _answer(wire)
+    return [_said(found.get_value(0, column)) for column in range(found.nfields)]
+
+
+async def _answer(wire: pq.abc.PGconn) -> pq.abc.PGresult:
+    """Waits for the answer to what was sent; raises the server's error."""
+    try:
+        loop = asyncio.get_running_loop()
+        while wire.flush():
+            await _ready(loop.add_writer, loop.remove_writer, wire.socket)
+        while wire.is_busy():
+            await _ready(loop.add_reader, loop.remove_reader, wire.socket)
+            wire.consume_input()
+    except asyncio.CancelledError:
+        wire.finish()
+        raise
+    answer = wire.get_result()
+    while wire.get_result() is not None:
+        pass
+    if answer is None:
+        raise psycopg.OperationalError("the connection was lost while it was waited for an answer")
+    if answer.status not in _FINE:
+        raise psycopg.errors.error_from_result(answer)
+    return answer
+
+
+async def _ready(add: Any, remove: Any, socket: int) -> None:
+    """Until the socket can be read from, or written to."""
+    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    add(socket, _wake, ready)
+    try:
+        await ready
+    finally:
+        remove(socket)
+
+
+def _wake(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def _said(value: bytes | None) -> str | None:
+    return None if value is None else value.decode()
+
+
+def _text(value: Any) -> bytes | None:
+    """A value as PostgreSQL reads it."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, uuid.UUID | int):
+        return str(value).encode()
+    if isinstance(value, dt.datetime):
+        return value.isoformat().encode()
+    if isinstance(value, dt.timedelta):
+        return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds".encode()
+    if isinstance(value, Sequence):
+        return (arrays.quoted(list(value)) or "{}").encode()
+    raise TypeError(f"{type(value).__name__} cannot be sent so")

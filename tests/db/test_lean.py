@@ -1,0 +1,117 @@
+"""The quick way says the same as the driver's, and leaves nothing half-read behind."""
+
+import asyncio
+import datetime as dt
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from weft.base import errors
+from weft.db import lean
+from weft.db.database import Database
+from weft.db.lean import Lean
+
+TYPES = {
+    "text": st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40),
+    "integer": st.integers(-(2**31), 2**31 - 1),
+    "uuid": st.uuids(),
+    "timestamptz": st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 1, 1)).map(lambda at: at.replace(tzinfo=dt.UTC)),
+    "interval": st.timedeltas(dt.timedelta(days=-3000), dt.timedelta(days=3000)),
+    "text[]": st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=9), max_size=4),
+}
+
+values = st.fixed_dictionaries({name: st.none() | strategy for name, strategy in TYPES.items()})
+
+
+@pytest.fixture(scope="module")
+def connected(server_url: str) -> Iterator[tuple[asyncio.Runner, "psycopg.AsyncConnection[Any]"]]:
+    with asyncio.Runner() as runner:
+        connection = runner.run(psycopg.AsyncConnection.connect(server_url, autocommit=True, connect_timeout=10))
+        runner.run(connection.execute("set timezone to utc"))
+        yield runner, connection
+        runner.run(connection.close())
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(values)
+def test_values_arrive_as_the_driver_would_send_them(
+    connected: tuple[asyncio.Runner, "psycopg.AsyncConnection[Any]"], values: dict[str, Any]
+) -> None:
+    runner, connection = connected
+    arguments = {f"v{number}": values[name] for number, name in enumerate(TYPES)}
+    text = "select " + ", ".join(f"(%(v{number})s::{name})::text" for number, name in enumerate(TYPES))
+
+    async def both() -> tuple[list[Any], list[Any]]:
+        row = await (await connection.execute(text.encode(), arguments)).fetchone()
+        return list(row or ()), await lean.row(connection, Lean("values", text), arguments)
+
+    usual, quick = runner.run(both())
+    assert quick == usual
+
+
+def test_a_parameter_used_twice_is_sent_once() -> None:
+    twice = Lean("twice", "select %(b)s::text, %(a)s::text, %(b)s::text, '100%%'")
+    assert twice.parameters == ("b", "a") and twice.text == b"select $1::text, $2::text, $1::text, '100%'"
+
+
+async def test_a_large_value_is_sent_whole(database: Database) -> None:
+    text = "x" * 3_000_000
+    async with database.once() as tx:
+        assert await tx.lean(Lean("length", "select length(%(t)s::text)"), {"t": text}) == ["3000000"]
+
+
+async def test_it_is_prepared_once_per_connection(database: Database) -> None:
+    one = Lean("one", "select %(n)s::integer")
+    async with database.once() as tx:
+        assert [await tx.lean(one, {"n": n}) for n in (1, 2)] == [["1"], ["2"]]
+        assert await tx.value("select count(*) from pg_prepared_statements where name = 'weft_one'") == 1
+
+
+async def test_what_the_server_refuses_is_raised_and_the_connection_goes_on(database: Database) -> None:
+    async with database.once() as tx:
+        with pytest.raises(errors.InvalidInput, match="division by zero"):
+            await tx.lean(Lean("divide", "select 1 / %(n)s::integer"), {"n": 0})
+        assert await tx.lean(Lean("divide", "select 1 / %(n)s::integer"), {"n": 1}) == ["1"]
+
+
+async def test_it_takes_part_in_a_transaction(database: Database) -> None:
+    org = uuid.uuid4()
+    async with database.tx(org=org) as tx:
+        assert await tx.lean(Lean("whose", "select weft.current_org(), %(n)s::integer"), {"n": 1}) == [str(org), "1"]
+
+
+async def test_whoever_is_cancelled_leaves_no_answer_for_the_next(database: Database, database_url: str) -> None:
+    slow = Lean("slow", "select %(n)s::integer, pg_sleep(%(s)s::double precision)")
+
+    async def ask() -> None:
+        async with database.once() as tx:
+            await tx.lean(slow, {"n": 1, "s": "10"})
+
+    asking = asyncio.create_task(ask())
+    asked = "select from pg_stat_activity where query like 'select $1::integer, pg_sleep%%' and datname = current_database()"
+    async with asyncio.timeout(30), await psycopg.AsyncConnection.connect(database_url, autocommit=True) as owner:
+        while (await owner.execute(asked)).rowcount == 0:
+            await asyncio.sleep(0.01)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    for n in range(20):
+        async with database.once() as tx:
+            assert (await tx.lean(slow, {"n": n, "s": "0"}))[0] == str(n)
+
+
+async def test_a_connection_that_breaks_is_said_and_replaced(database: Database, database_url: str) -> None:
+    one = Lean("one", "select %(n)s::integer")
+    with pytest.raises(errors.Unavailable):
+        async with database.once() as tx:
+            pid = await tx.value("select pg_backend_pid()")
+            async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as owner:
+                await owner.execute("select pg_terminate_backend(%s)", (pid,))
+            await tx.lean(one, {"n": 1})
+    async with database.once() as tx:
+        assert await tx.lean(one, {"n": 5}) == ["5"]
