@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from weft.queue import lanes
 from weft.queue.lanes import Lane, Mark
 from weft.queue.model import Claimed
+from weft.worker.claimer import BATCH, portion
 from weft.worker.warm import WarmLanes
 
 THEN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -82,3 +83,16 @@ def test_a_lane_without_work_is_forgotten_after_a_minute() -> None:
     assert known
     known.found([], special=[], now=61.0)
     assert not known
+
+
+def test_while_others_look_after_the_rest_only_full_lanes_are_asked() -> None:
+    known = warm("flood", "light")
+    known.took(known.shares(100), [claimed("flood", n) for n in range(50)], now=1.0)
+    assert [take.lane.org for take in known.shares(100, only_full=True)] == ["flood"]
+    known.took(known.shares(100, only_full=True), [], now=2.0)
+    assert {take.lane.org for take in known.shares(100, only_full=True)} == {"flood", "light"}
+
+
+@given(st.integers(0, 10_000))
+def test_a_claim_fills_the_room_at_most_and_makes_headway(room: int) -> None:
+    assert 0 < portion(room) <= min(room, BATCH) if room else portion(room) == 0

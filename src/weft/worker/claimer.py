@@ -42,7 +42,15 @@ _POLL_AWAKE = 0.02
 _POLL_BUSY = 0.002
 _AWAKE_FOR = 1.0
 _HEAVY = 50
+_QUICK = 1500
+"""Room that only handlers make which do next to nothing; then the largest batch is the quickest."""
+_LEAST = 100
 _SPECIAL_PAUSE = 0.005
+
+
+def portion(room: int) -> int:
+    """How much of the room one claim fills. Where handlers take their time a quarter: a claim holds up the others."""
+    return min(room, BATCH) if room >= _QUICK else min(room, max(room // 4, _LEAST))
 
 
 class LanesServed(TypedDict):
@@ -211,8 +219,11 @@ class Claimer:
         return got + len(named & self._warm.special)
 
     async def _claim_plain(self, now: float) -> int:
-        room = min(self._room(), BATCH)
-        return await self._claim(self._warm.shares(room), now) if room > 0 else 0
+        room = portion(self._room())
+        if room <= 0:
+            return 0
+        # a task in a bulk claim waits for the whole of it: those with little to do are left to the scout
+        return await self._claim(self._warm.shares(room, only_full=self._flood.is_set()), now)
 
     async def _claim(self, takes: Sequence[Take], now: float) -> int:
         if not takes:

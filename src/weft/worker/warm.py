@@ -63,12 +63,14 @@ class WarmLanes:
         while len(self._warm) > _WARM_AT_MOST:
             del self._warm[min(self._warm, key=lambda place: self._warm[place].seen)]
 
-    def shares(self, room: int) -> list[Take]:
-        """Full lanes share the room, the others are asked for a little."""
+    def shares(self, room: int, *, only_full: bool = False) -> list[Take]:
+        """Full lanes share the room, the others are asked for a little; or not at all, if somebody else asks them."""
         full = [warm for warm in self._warm.values() if warm.full]
         self._turn += 1
         shares = lanes.shares([warm.lane.weight for warm in full], want=room, turn=self._turn)
         takes = [Take(warm.lane, share, warm.mark) for warm, share in zip(full, shares, strict=True) if share]
+        if only_full and takes:
+            return takes
         little = max(1, room // max(len(self._warm), 1))
         return takes + [Take(warm.lane, little, warm.mark) for warm in self._warm.values() if not warm.full]
 
