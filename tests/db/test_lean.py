@@ -79,6 +79,19 @@ async def test_what_the_server_refuses_is_raised_and_the_connection_goes_on(data
         assert await tx.lean(Lean("divide", "select 1 / %(n)s::integer"), {"n": 1}) == ["1"]
 
 
+async def test_it_is_prepared_anew_where_a_rollback_made_the_driver_forget_everything(database: Database) -> None:
+    one = Lean("one", "select %(n)s::integer")
+    async with database.once() as tx:
+        assert await tx.lean(one, {"n": 1}) == ["1"]
+        connection = tx.connection
+        with pytest.raises(ZeroDivisionError):
+            async with connection.transaction():
+                await connection.execute("select 1")
+                raise ZeroDivisionError
+        await connection.execute("deallocate all")
+        assert [await tx.lean(one, {"n": n}) for n in (2, 3)] == [["2"], ["3"]]
+
+
 async def test_it_takes_part_in_a_transaction(database: Database) -> None:
     org = uuid.uuid4()
     async with database.tx(org=org) as tx:

@@ -37,17 +37,32 @@ class Lean:
         return [_text(arguments[parameter]) for parameter in self.parameters]
 
 
+def fits(connection: "psycopg.AsyncConnection[TupleRow]") -> bool:
+    """Whether it can be done so: not through a pooler, which prepares nothing, and not inside a transaction, which a
+    statement that turns out not to be prepared any more would spoil."""
+    return connection.prepare_threshold is not None and connection.pgconn.transaction_status == pq.TransactionStatus.IDLE
+
+
 async def row(
     connection: "psycopg.AsyncConnection[TupleRow]", statement: Lean, arguments: Mapping[str, Any]
 ) -> list[str | None]:
-    """The one row it answers."""
+    """The one row it answers. Only if it `fits`."""
     wire = connection.pgconn
     values = statement.values(arguments)
     prepared: set[bytes] = connection.__dict__.setdefault("weft_lean", set())
-    if statement.name not in prepared:
-        wire.send_prepare(statement.name, statement.text)
-        await _answer(wire)
-        prepared.add(statement.name)
+    if statement.name in prepared:
+        try:
+            return await _ask(wire, statement, values)
+        except psycopg.errors.InvalidSqlStatementName:
+            # the driver forgets all that is prepared after a rollback, ours too; nothing was done
+            prepared.clear()
+    wire.send_prepare(statement.name, statement.text)
+    await _answer(wire)
+    prepared.add(statement.name)
+    return await _ask(wire, statement, values)
+
+
+async def _ask(wire: pq.abc.PGconn, statement: Lean, values: Sequence[bytes | None]) -> list[str | None]:
     wire.send_query_prepared(statement.name, values)
     found = await _answer(wire)
     return [_said(found.get_value(0, column)) for column in range(found.nfields)]

@@ -34,8 +34,8 @@ class Tx:
         return None if found is None else found[0]
 
     async def lean(self, statement: Lean, arguments: Mapping[str, Any]) -> Sequence[Any]:
-        """The one row of a small statement, as text, the quick way; through a pooler, which prepares nothing, as usual."""
-        if self.connection.prepare_threshold is None:
+        """The one row of a small statement, as text: the quick way if it fits, else as usual."""
+        if not lean.fits(self.connection):
             found = await self.row(statement.source, arguments)
             assert found is not None
             return [None if value is None else str(value) for value in found]
