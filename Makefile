@@ -11,7 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # A copy of pyproject.toml as it was installed: compared by its text, because times lie after a checkout or a copy.
 STAMP := .venv/pyproject.toml
-JOBS ?= 2
+JOBS ?= 3
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -rs
 # What speaks SQL; the rest is the same on every PostgreSQL.
 ON_15 := $(wildcard $(addprefix tests/,cluster journal queue settle upkeep views worker))
