@@ -12,7 +12,8 @@ BIN := .venv/bin
 # A copy of pyproject.toml as it was installed: compared by its text, because times lie after a checkout or a copy.
 STAMP := .venv/pyproject.toml
 JOBS ?= 3
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -rs
+# No new process for one that died: xdist 3.8 with --dist loadfile then waits forever for what was left in it.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 -rs
 # What speaks SQL; the rest is the same on every PostgreSQL.
 ON_15 := $(wildcard $(addprefix tests/,cluster journal queue settle upkeep views worker))
 ARGS ?=

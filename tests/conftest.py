@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from watchdog import pytest_configure, pytest_runtest_protocol  # noqa: F401 (hooks)
 from weft.base import config
 from weft.db import embedded, migrate
 from weft.db.database import Database

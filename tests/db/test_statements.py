@@ -48,6 +48,11 @@ def test_a_piece_stands_wherever_it_is_used_and_is_no_statement() -> None:
     }
 
 
+def test_a_piece_is_as_far_in_as_the_line_that_uses_it() -> None:
+    source = "-- piece: p\na\n  and b\n\n-- name: one\nselect (\n    -- use: p\n);\n"
+    assert statements.parse(source) == {"one": "select (\n    a\n      and b\n)"}
+
+
 def test_a_piece_that_is_not_there_is_named() -> None:
     with pytest.raises(errors.ConfigError, match="uses other, but its file has no such piece"):
         statements.parse("-- name: one\n-- use: other\n")

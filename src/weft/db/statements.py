@@ -9,11 +9,12 @@ statement against the schema and checks that its store uses it.
 import functools
 import importlib.resources
 import re
+import textwrap
 
 from weft.base import errors
 
 _HEAD = re.compile(r"^-- (name|piece): (\w+)\s*$", re.MULTILINE)
-_USE = re.compile(r"^-- use: (\w+)$", re.MULTILINE)
+_USE = re.compile(r"^( *)-- use: (\w+)$", re.MULTILINE)
 
 
 class Statements:
@@ -65,6 +66,6 @@ def _statement(body: str) -> str:
 
 def _piece(pieces: dict[str, str], use: re.Match[str]) -> str:
     try:
-        return pieces[use[1]]
+        return textwrap.indent(pieces[use[2]], use[1])
     except KeyError:
-        raise errors.ConfigError(f"a statement uses {use[1]}, but its file has no such piece") from None
+        raise errors.ConfigError(f"a statement uses {use[2]}, but its file has no such piece") from None

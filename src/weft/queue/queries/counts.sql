@@ -88,9 +88,9 @@ failed as materialized (
 )
 select
     q.name,
-    ready.tasks,
-    scheduled.tasks,
-    blocked.tasks,
+    waits.ready,
+    waits.scheduled,
+    waits.blocked,
     coalesce(r.tasks, 0),
     coalesce(extract(epoch from weft.now() - oldest.run_at), 0)::double precision,
     coalesce(e.tasks, 0),
@@ -99,41 +99,24 @@ select
     (select coalesce(sum(f.seen), 0) from failed as f) >= %(recent)s
 from unnest(%(names)s::text[]) as q (name)
 cross join lateral (
-    select count(*) as tasks
-    from (
-        select
-        from weft.tasks as t
-        where t.org_id = %(org_id)s
-            and (t.queue, t.state, t.id) >= (q.name, 'ready', '00000000-0000-0000-0000-000000000000')
-            and (t.queue, t.state, t.id) <= (q.name, 'ready', 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-            and t.state <> 'running'
-        limit %(cap)s + 1
-    ) as t
-) as ready
-cross join lateral (
-    select count(*) as tasks
-    from (
-        select
-        from weft.tasks as t
-        where t.org_id = %(org_id)s
-            and (t.queue, t.state, t.id) >= (q.name, 'scheduled', '00000000-0000-0000-0000-000000000000')
-            and (t.queue, t.state, t.id) <= (q.name, 'scheduled', 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-            and t.state <> 'running'
-        limit %(cap)s + 1
-    ) as t
-) as scheduled
-cross join lateral (
-    select count(*) as tasks
-    from (
-        select
-        from weft.tasks as t
-        where t.org_id = %(org_id)s
-            and (t.queue, t.state, t.id) >= (q.name, 'blocked', '00000000-0000-0000-0000-000000000000')
-            and (t.queue, t.state, t.id) <= (q.name, 'blocked', 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-            and t.state <> 'running'
-        limit %(cap)s + 1
-    ) as t
-) as blocked
+    select
+        max(c.tasks) filter (where s.state = 'ready') as ready,
+        max(c.tasks) filter (where s.state = 'scheduled') as scheduled,
+        max(c.tasks) filter (where s.state = 'blocked') as blocked
+    from (values ('ready'), ('scheduled'), ('blocked')) as s (state)
+    cross join lateral (
+        select count(*) as tasks
+        from (
+            select
+            from weft.tasks as t
+            where t.org_id = %(org_id)s
+                and (t.queue, t.state, t.id) >= (q.name, s.state, '00000000-0000-0000-0000-000000000000')
+                and (t.queue, t.state, t.id) <= (q.name, s.state, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+                and t.state <> 'running'
+            limit %(cap)s + 1
+        ) as t
+    ) as c
+) as waits
 cross join lateral (
     select min(t.run_at) as run_at
     from (

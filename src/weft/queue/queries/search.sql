@@ -5,6 +5,15 @@
 -- name: go_along_indexes
 select set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true);
 
+-- What a filter says of a row, wherever it lies.
+-- piece: narrowed
+(%(queue)s::text is null or t.queue = %(queue)s)
+and (%(kind)s::text is null or t.kind = %(kind)s)
+and (%(tag)s::text is null or %(tag)s = any(t.tags))
+and (%(run_id)s::uuid is null or t.run_id = %(run_id)s)
+and (%(job_id)s::uuid is null or t.job_id = %(job_id)s)
+and (%(parent_id)s::uuid is null or t.parent_id = %(parent_id)s)
+
 -- Which tasks a page shows. Every source is walked along an index in the order of ids, from `before` downwards: at most
 -- `walk` rows of it, and no further than `take` that match, which fill the page. A source that was walked as far as
 -- allowed leaves a stop, and the page ends at the highest stop: below it not everything was seen. One statement, so one
@@ -97,13 +106,10 @@ running as materialized (
     where t.state = 'running'
         and %(running)s
         and t.org_id = %(org_id)s
-        and (%(queue)s::text is null or t.queue = %(queue)s)
-        and (%(kind)s::text is null or t.kind = %(kind)s)
-        and (%(tag)s::text is null or %(tag)s = any(t.tags))
+        and (
+            -- use: narrowed
+        )
         and (%(correlation_id)s::text is null or t.correlation_id = %(correlation_id)s)
-        and (%(run_id)s::uuid is null or t.run_id = %(run_id)s)
-        and (%(job_id)s::uuid is null or t.job_id = %(job_id)s)
-        and (%(parent_id)s::uuid is null or t.parent_id = %(parent_id)s)
 ),
 walked as (
     select s.id, s.matched, s.stop
@@ -116,11 +122,9 @@ walked as (
                 t.state,
                 t.id,
                 row_number() over (order by t.queue desc, t.state desc, t.id desc) as n,
-                (%(kind)s::text is null or t.kind = %(kind)s)
-                and (%(tag)s::text is null or %(tag)s = any(t.tags))
-                and (%(run_id)s::uuid is null or t.run_id = %(run_id)s)
-                and (%(job_id)s::uuid is null or t.job_id = %(job_id)s)
-                and (%(parent_id)s::uuid is null or t.parent_id = %(parent_id)s) as matched
+                (
+                    -- use: narrowed
+                ) as matched
             from weft.tasks as t
             where t.org_id = %(org_id)s
                 and (t.queue, t.state, t.id) < (c.queue, c.state, %(before)s)
@@ -142,12 +146,9 @@ walked as (
                 t.id,
                 row_number() over (order by t.correlation_id desc, t.id desc) as n,
                 t.state = any(%(waiting)s::text[])
-                and (%(queue)s::text is null or t.queue = %(queue)s)
-                and (%(kind)s::text is null or t.kind = %(kind)s)
-                and (%(tag)s::text is null or %(tag)s = any(t.tags))
-                and (%(run_id)s::uuid is null or t.run_id = %(run_id)s)
-                and (%(job_id)s::uuid is null or t.job_id = %(job_id)s)
-                and (%(parent_id)s::uuid is null or t.parent_id = %(parent_id)s) as matched
+                and (
+                    -- use: narrowed
+                ) as matched
             from weft.tasks as t
             where t.org_id = %(org_id)s
                 and t.correlation_id is not null
@@ -170,18 +171,15 @@ walked as (
         select w.id, w.matched, w.n = %(walk)s
         from (
             select
-                h.id,
-                row_number() over (order by h.id desc) as n,
-                h.state = any(%(ended)s::text[])
-                and (%(queue)s::text is null or h.queue = %(queue)s)
-                and (%(kind)s::text is null or h.kind = %(kind)s)
-                and (%(tag)s::text is null or %(tag)s = any(h.tags))
-                and (%(run_id)s::uuid is null or h.run_id = %(run_id)s)
-                and (%(job_id)s::uuid is null or h.job_id = %(job_id)s)
-                and (%(parent_id)s::uuid is null or h.parent_id = %(parent_id)s) as matched
-            from weft.task_history as h
-            where h.org_id = %(org_id)s and %(by_id)s and h.id < %(before)s and h.id >= %(after)s
-            order by h.id desc
+                t.id,
+                row_number() over (order by t.id desc) as n,
+                t.state = any(%(ended)s::text[])
+                and (
+                    -- use: narrowed
+                ) as matched
+            from weft.task_history as t
+            where t.org_id = %(org_id)s and %(by_id)s and t.id < %(before)s and t.id >= %(after)s
+            order by t.id desc
             limit %(walk)s
         ) as w
         where w.matched or w.n = %(walk)s
@@ -193,24 +191,21 @@ walked as (
         select w.id, w.matched, w.n = %(walk)s
         from (
             select
-                h.correlation_id,
-                h.id,
-                row_number() over (order by h.correlation_id desc, h.id desc) as n,
-                h.state = any(%(ended)s::text[])
-                and (%(queue)s::text is null or h.queue = %(queue)s)
-                and (%(kind)s::text is null or h.kind = %(kind)s)
-                and (%(tag)s::text is null or %(tag)s = any(h.tags))
-                and (%(run_id)s::uuid is null or h.run_id = %(run_id)s)
-                and (%(job_id)s::uuid is null or h.job_id = %(job_id)s)
-                and (%(parent_id)s::uuid is null or h.parent_id = %(parent_id)s) as matched
-            from weft.task_history as h
-            where h.org_id = %(org_id)s
-                and h.correlation_id is not null
-                and (h.correlation_id, h.id) < (%(correlation_id)s, %(before)s)
-                and (h.correlation_id, h.id) >= (%(correlation_id)s, %(after)s)
-                and h.id < %(before)s
-                and h.id >= %(after)s
-            order by h.correlation_id desc, h.id desc
+                t.correlation_id,
+                t.id,
+                row_number() over (order by t.correlation_id desc, t.id desc) as n,
+                t.state = any(%(ended)s::text[])
+                and (
+                    -- use: narrowed
+                ) as matched
+            from weft.task_history as t
+            where t.org_id = %(org_id)s
+                and t.correlation_id is not null
+                and (t.correlation_id, t.id) < (%(correlation_id)s, %(before)s)
+                and (t.correlation_id, t.id) >= (%(correlation_id)s, %(after)s)
+                and t.id < %(before)s
+                and t.id >= %(after)s
+            order by t.correlation_id desc, t.id desc
             limit %(walk)s
         ) as w
         where w.matched or w.n = %(walk)s
@@ -224,23 +219,20 @@ walked as (
         select w.id, w.matched, w.n = %(walk)s as stop
         from (
             select
-                h.state,
-                h.id,
-                row_number() over (order by h.state desc, h.id desc) as n,
-                (%(queue)s::text is null or h.queue = %(queue)s)
-                and (%(kind)s::text is null or h.kind = %(kind)s)
-                and (%(tag)s::text is null or %(tag)s = any(h.tags))
-                and (%(run_id)s::uuid is null or h.run_id = %(run_id)s)
-                and (%(job_id)s::uuid is null or h.job_id = %(job_id)s)
-                and (%(parent_id)s::uuid is null or h.parent_id = %(parent_id)s) as matched
-            from weft.task_history as h
-            where h.org_id = %(org_id)s
-                and (h.state, h.id) < (u.state, %(before)s)
-                and (h.state, h.id) >= (u.state, %(after)s)
-                and h.state <> 'completed'
-                and h.id < %(before)s
-                and h.id >= %(after)s
-            order by h.state desc, h.id desc
+                t.state,
+                t.id,
+                row_number() over (order by t.state desc, t.id desc) as n,
+                (
+                    -- use: narrowed
+                ) as matched
+            from weft.task_history as t
+            where t.org_id = %(org_id)s
+                and (t.state, t.id) < (u.state, %(before)s)
+                and (t.state, t.id) >= (u.state, %(after)s)
+                and t.state <> 'completed'
+                and t.id < %(before)s
+                and t.id >= %(after)s
+            order by t.state desc, t.id desc
             limit %(walk)s
         ) as w
         where w.matched or w.n = %(walk)s
@@ -272,19 +264,16 @@ with walked as materialized (
     select w.id, w.matched, w.n = %(walk)s as stop
     from (
         select
-            h.id,
-            row_number() over (order by h.id desc) as n,
-            (%(queue)s::text is null or h.queue = %(queue)s)
-            and (%(kind)s::text is null or h.kind = %(kind)s)
-            and (%(error_type)s::text is null or h.error ->> 'type' = %(error_type)s)
-            and (%(tag)s::text is null or %(tag)s = any(h.tags))
-            and (%(correlation_id)s::text is null or h.correlation_id = %(correlation_id)s)
-            and (%(run_id)s::uuid is null or h.run_id = %(run_id)s)
-            and (%(job_id)s::uuid is null or h.job_id = %(job_id)s)
-            and (%(parent_id)s::uuid is null or h.parent_id = %(parent_id)s) as matched
-        from weft.task_history as h
-        where h.org_id = %(org_id)s and h.reason in ('dead', 'lost') and h.id < %(before)s and h.id >= %(after)s
-        order by h.id desc
+            t.id,
+            row_number() over (order by t.id desc) as n,
+            (
+                -- use: narrowed
+            )
+            and (%(error_type)s::text is null or t.error ->> 'type' = %(error_type)s)
+            and (%(correlation_id)s::text is null or t.correlation_id = %(correlation_id)s) as matched
+        from weft.task_history as t
+        where t.org_id = %(org_id)s and t.reason in ('dead', 'lost') and t.id < %(before)s and t.id >= %(after)s
+        order by t.id desc
         limit %(walk)s
     ) as w
     where w.matched or w.n = %(walk)s
