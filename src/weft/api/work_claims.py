@@ -14,6 +14,7 @@ from typing import Any
 
 from weft.cluster import nodes
 from weft.cluster.model import Node, Vitals
+from weft.cluster.wakefulness import HEAVY, Wakefulness
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.queue import claim, lanes, limits, remote, wake
@@ -26,11 +27,6 @@ NODE_LEASE = dt.timedelta(seconds=120)
 """Longer than any wait and any heartbeat: an HTTP worker says nothing between them."""
 
 _LOOK_EVERY = 1.0
-_HEAVY = 50
-_AWAKE_FOR = 1.0
-_POLL_AWAKE = 0.02
-_POLL_ASLEEP = 1.9
-_POLL_DEAF = 0.5
 _FORGET_AFTER = 600.0
 
 
@@ -61,9 +57,7 @@ class Present:
     """A worker that asked lately."""
 
     node: Node
-    asleep: bool = False
-    heavy: float = -float("inf")
-    heavy_since: float | None = None
+    wakefulness: Wakefulness = dataclasses.field(default_factory=Wakefulness)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,9 +111,9 @@ class Claims:
             while True:
                 event.clear()
                 tasks = await self._take_whole(asked, since=since)
-                if self._heavy(present, len(tasks)) and present.asleep:
-                    await self._say(present, asleep=False)
                 now = time.monotonic()
+                if len(tasks) >= HEAVY and present.wakefulness.heavy(now):
+                    await self._say(present, asleep=False)
                 if leaving is not None and leaving.done():
                     await self._give_back(tasks)
                     return []
@@ -203,8 +197,8 @@ class Claims:
                 found = await claim.lanes_of(tx, org=wish.org)
             view.looked = began
         mine = lanes.served(found, queues=wish.queues, capabilities=wish.capabilities)
-        view.special = [lane for lane in mine if not lane.plain or lane.limited]
-        view.plain = {lane.lane: Take(lane, 0) for lane in mine if lane.plain and not lane.limited}
+        plain, view.special = lanes.divide(mine)
+        view.plain = {lane.lane: Take(lane, 0) for lane in plain}
 
     async def _take_known(self, asked: Asked, view: View) -> list[Claimed]:
         view.turn += 1
@@ -266,13 +260,10 @@ class Claims:
         self, present: Present, event: asyncio.Event, leaving: "asyncio.Future[Any] | None", *, longest: float
     ) -> bool:
         """Until there may be work, the client leaves, or it is time to look again; answers whether there may be work."""
-        if time.monotonic() - present.heavy < _AWAKE_FOR:
-            pause = _POLL_AWAKE
-        elif not present.asleep:
+        if present.wakefulness.rested(time.monotonic()) and not present.wakefulness.asleep:
             await self._say(present, asleep=True)
             return True  # whoever enqueued before could not know: look once more
-        else:
-            pause = _POLL_ASLEEP if self._hub is not None and self._hub.healthy else _POLL_DEAF
+        pause = present.wakefulness.poll(hears=self._hub is not None and self._hub.healthy)
         waiting = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self._closed.wait())]
         try:
             everything = {*waiting, leaving} if leaving is not None else {*waiting}
@@ -283,20 +274,10 @@ class Claims:
             await asyncio.gather(*waiting, return_exceptions=True)
         return event.is_set()
 
-    def _heavy(self, present: Present, got: int) -> bool:
-        """Whether there has been heavy work for a second; a trickle should be told of, task by task."""
-        now = time.monotonic()
-        if got < _HEAVY:
-            return False
-        if now - present.heavy > _AWAKE_FOR / 4:
-            present.heavy_since = now
-        present.heavy = now
-        return present.heavy_since is not None and now - present.heavy_since > _AWAKE_FOR
-
     async def _say(self, present: Present, *, asleep: bool) -> None:
         async with self._database.once() as tx:
             await nodes.sleep(tx, node_id=present.node.id, asleep=asleep)
-        present.asleep = asleep
+        present.wakefulness.asleep = asleep
 
     def _forget(self, now: float) -> None:
         for id, beaten in list(self._beaten.items()):

@@ -73,6 +73,12 @@ def served(lanes: Sequence[Lane], *, queues: frozenset[str], capabilities: froze
     ]
 
 
+def divide(lanes: Sequence[Lane]) -> tuple[list[Lane], list[Lane]]:
+    """Those one statement may claim from, and the special ones: under a key, after a loss, under a limit."""
+    plain = [lane for lane in lanes if lane.plain and not lane.limited]
+    return plain, [lane for lane in lanes if not lane.plain or lane.limited]
+
+
 def shares(weights: Sequence[int], *, want: int, turn: int = 0) -> list[int]:
     """Divides `want` by weight. Sums to `want` if there is anybody to give to.
 

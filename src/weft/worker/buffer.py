@@ -8,7 +8,7 @@ from weft.queue.model import Claimed
 
 
 class Buffer:
-    """A queue of queues. `get` is what a runner awaits; it does not touch the loop while there is work."""
+    """A queue of queues. A runner pops; it awaits, and touches the loop, only when there is nothing."""
 
     def __init__(self) -> None:
         self._orgs: dict[str, deque[Claimed]] = {}
@@ -85,13 +85,6 @@ class Buffer:
             del self._orgs[first.org]
             self._turns.remove(first.org)
         return more
-
-    async def get(self) -> Claimed:
-        while True:
-            task = self.pop()
-            if task is not None:
-                return task
-            await self.wait()
 
     async def wait(self) -> None:
         """Until woken."""

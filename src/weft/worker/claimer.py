@@ -18,6 +18,7 @@ from typing import TypedDict
 
 from weft.base import errors, ids
 from weft.cluster import nodes
+from weft.cluster.wakefulness import HEAVY, Wakefulness
 from weft.db.database import Database
 from weft.queue import claim, lanes, limits, wake
 from weft.queue.lanes import Lane, Take
@@ -36,12 +37,8 @@ looked better in a few trials on a loaded machine; nothing finer is known."""
 _LOOK_EVERY = 1.0
 _SCOUT_EVERY = 0.005
 _WAIT_FOR_ROOM = 0.02
-_POLL_ASLEEP = 1.9
-_POLL_DEAF = 0.5
-_POLL_AWAKE = 0.02
 _POLL_BUSY = 0.002
-_AWAKE_FOR = 1.0
-_HEAVY = 50
+_AFTER_AN_ERROR = 0.5
 _QUICK = 1500
 """Room that only handlers make which do next to nothing; then the largest batch is the quickest."""
 _LEAST = 100
@@ -95,15 +92,18 @@ class Claimer:
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
         self._flood = asyncio.Event()
-        self._last_heavy = 0.0
-        self._heavy_since: float | None = None
+        self._wakefulness = Wakefulness()
         self.hears: Callable[[], bool] = lambda: True
-        self.asleep = False
         self.claims = 0
         self._doubtful: list[str] = []
         self._held: dict[str, int] = {}
         """How many tasks are still out, by the claims that took them under a limit."""
         self._stopped = False
+
+    @property
+    def asleep(self) -> bool:
+        """Whether enqueues notify us."""
+        return self._wakefulness.asleep
 
     def nudge(self, payload: str | None = None) -> None:
         """There may be work: a notification that says where, a freed runner, a task that became ready again."""
@@ -203,10 +203,10 @@ class Claimer:
         self.claims += 1
         self._looked = now
         mine = lanes.served(found, **self._serves.lanes)
-        self._special = [lane for lane in mine if not lane.plain or lane.limited]
+        plain, self._special = lanes.divide(mine)
         if self._special:
             self._special_found.set()
-        self._warm.found([lane for lane in mine if lane.plain and not lane.limited], special=self._special, now=now)
+        self._warm.found(plain, special=self._special, now=now)
 
     async def _claim_named(self, named: set[Place], now: float) -> int:
         """What wake-ups told of. Limited lanes are left to the special loop, which counts."""
@@ -245,7 +245,7 @@ class Claimer:
                 await self._claim(self._warm.newcomers(self._buffer.orgs, room=self._soon()), time.monotonic())
             except errors.WeftError as error:
                 log.warning("cannot look in on the other orgs: %s", error)
-                await asyncio.sleep(_POLL_DEAF)
+                await asyncio.sleep(_AFTER_AN_ERROR)
 
     async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str]) -> list[Claimed]:
         token = str(ids.token())
@@ -268,7 +268,7 @@ class Claimer:
             except errors.WeftError as error:
                 log.warning("cannot claim limited work: %s", error)
                 self._special_found.set()
-                await asyncio.sleep(_POLL_DEAF)
+                await asyncio.sleep(_AFTER_AN_ERROR)
                 continue
             if not got:
                 await asyncio.sleep(_SPECIAL_PAUSE)
@@ -301,38 +301,26 @@ class Claimer:
         return len(taken.tasks)
 
     async def _note(self, got: int) -> bool:
-        """Keeps the word in the node row true: awake after a second of heavy work, asleep after a second without.
-
-        A trickle is no reason to be called awake: each of its tasks should be told of.
-
-        Answers whether it has just said that it sleeps.
-        """
+        """Keeps the word in the node row true. Answers whether it has just said that it sleeps."""
         now = time.monotonic()
-        if got >= _HEAVY or self._room() <= 0:
-            self._last_heavy = now
+        if got >= HEAVY or self._room() <= 0:
             self._flood.set()
-            if self.asleep and self._heavy_since is not None and now - self._heavy_since > _AWAKE_FOR:
+            if self._wakefulness.heavy(now):
                 await self._say(asleep=False)
-            self._heavy_since = self._heavy_since or now
-            return False
-        if now - self._last_heavy > _AWAKE_FOR / 4:
-            self._heavy_since = None
-        if now - self._last_heavy > _AWAKE_FOR:
+        elif self._wakefulness.rested(now):
             self._flood.clear()
-        if not self.asleep and now - self._last_heavy > _AWAKE_FOR:
-            await self._say(asleep=True)
-            return True
+            if not self.asleep:
+                await self._say(asleep=True)
+                return True
         return False
 
     async def _say(self, *, asleep: bool) -> None:
         async with self._database.once() as tx:
             await nodes.sleep(tx, node_id=self._serves.node_id, asleep=asleep)
-        self.asleep = asleep
+        self._wakefulness.asleep = asleep
 
     def _pause(self, got: int) -> float:
-        if not self.asleep:
-            return _POLL_BUSY if got else _POLL_AWAKE
-        return _POLL_ASLEEP if self.hears() else _POLL_DEAF
+        return _POLL_BUSY if got and not self.asleep else self._wakefulness.poll(hears=self.hears())
 
     async def _wait(self, longest: float) -> None:
         try:

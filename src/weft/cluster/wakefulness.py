@@ -1,0 +1,39 @@
+"""When a worker is said to be awake, so that nobody who enqueues notifies it, and when asleep, so that everybody does.
+
+Awake after a second of heavy work, asleep after a second without. A trickle is no reason to be called awake: each of
+its tasks should be told of.
+"""
+
+HEAVY = 50
+"""Tasks in one claim."""
+
+_AWAKE_FOR = 1.0
+_POLL_ASLEEP = 1.9
+_POLL_DEAF = 0.5
+_POLL_AWAKE = 0.02
+
+
+class Wakefulness:
+    """Of one worker. `asleep` is what was last said of it."""
+
+    def __init__(self) -> None:
+        self.asleep = False
+        self._heavy = -float("inf")
+        self._heavy_since = -float("inf")
+
+    def heavy(self, now: float) -> bool:
+        """There is heavy work. Answers whether that should be said: the worker is awake."""
+        if now - self._heavy > _AWAKE_FOR / 4:
+            self._heavy_since = now
+        self._heavy = now
+        return self.asleep and now - self._heavy_since > _AWAKE_FOR
+
+    def rested(self, now: float) -> bool:
+        """Whether there was no heavy work for a second."""
+        return now - self._heavy > _AWAKE_FOR
+
+    def poll(self, *, hears: bool) -> float:
+        """How long to wait for a notification before looking all the same."""
+        if not self.asleep:
+            return _POLL_AWAKE
+        return _POLL_ASLEEP if hears else _POLL_DEAF
