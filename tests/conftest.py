@@ -7,13 +7,13 @@ import asyncio
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+import fresh_database
 from watchdog import pytest_configure, pytest_runtest_protocol  # noqa: F401 (hooks)
 from weft.base import config
 from weft.db import embedded, migrate
@@ -38,36 +38,24 @@ def server_url() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _named(url: str, database: str) -> str:
-    return psycopg.conninfo.make_conninfo(url, dbname=database)
-
-
 @pytest.fixture(scope="session")
 def template(server_url: str) -> Iterator[str]:
-    """A migrated database nobody connects to; tests are cloned from it."""
-    name = f"weft_template_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"create database {name}")
+    """The name of a migrated database nobody connects to; tests are cloned from it."""
+    with fresh_database.made(server_url) as url:
 
-    async def build() -> None:
-        async with await psycopg.AsyncConnection.connect(_named(server_url, name), autocommit=True) as connection:
-            await migrate.up(connection, migrate.ours())
+        async def build() -> None:
+            async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+                await migrate.up(connection, migrate.ours())
 
-    asyncio.run(build())
-    yield name
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"drop database if exists {name} with (force)")
+        asyncio.run(build())
+        yield psycopg.conninfo.conninfo_to_dict(url)["dbname"]
 
 
 @pytest.fixture
 def database_url(server_url: str, template: str) -> Iterator[str]:
     """The connection string (as the owner) of a fresh, migrated database."""
-    name = f"weft_test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"create database {name} template {template}")
-    yield _named(server_url, name)
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"drop database if exists {name} with (force)")
+    with fresh_database.made(server_url, template=template) as url:
+        yield url
 
 
 @pytest.fixture

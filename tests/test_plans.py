@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+import fresh_database
 import prepared
 from prepared import Connection
 from weft.db import connect, statements
@@ -140,12 +141,8 @@ ANALYZE = "analyze weft.tasks; analyze weft.task_history; analyze weft.task_logs
 
 @pytest.fixture(scope="module")
 def plans_url(server_url: str, template: str) -> Iterator[str]:
-    name = f"weft_plans_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"create database {name} template {template}")
-    yield psycopg.conninfo.make_conninfo(server_url, dbname=name)
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"drop database {name} with (force)")
+    with fresh_database.made(server_url, template=template) as url:
+        yield url
 
 
 def _work(url: str) -> Connection:

@@ -2,7 +2,6 @@
 
 import re
 import typing
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+import fresh_database
 import prepared
 import weft
 from weft.access import keys
@@ -69,15 +69,10 @@ OURS = "select array_agg(oid) from pg_namespace where nspname in ('weft', 'afl',
 @pytest.fixture(scope="module")
 def fresh_url(server_url: str) -> Iterator[str]:
     """A database made from today's schema files, without a migration."""
-    name = f"weft_fresh_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"create database {name}")
-    url = psycopg.conninfo.make_conninfo(server_url, dbname=name)
-    with psycopg.connect(url) as connection:
-        connection.execute(fresh.sql().encode())
-    yield url
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"drop database {name} with (force)")
+    with fresh_database.made(server_url) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(fresh.sql().encode())
+        yield url
 
 
 def _catalog(url: str, query: str) -> list[tuple[Any, ...]]:

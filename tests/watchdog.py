@@ -19,7 +19,7 @@ from typing import Never, TextIO
 import pytest
 
 LIMIT = 240
-DEAF = 2 * LIMIT + 60
+DEAF = 4 * LIMIT + 60
 DEEP = 12
 
 _terminal = pytest.StashKey[TextIO]()
@@ -41,7 +41,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         pytest.fail(f"hung for {LIMIT} s; what it waited for was printed then", pytrace=False)
 
     before = signal.signal(signal.SIGALRM, ring)
-    # again and again: the tear-down may hang as well
+    # again and again: the tear-down may hang as well, and the second try
     signal.setitimer(signal.ITIMER_REAL, LIMIT, LIMIT)
     faulthandler.dump_traceback_later(DEAF, exit=True, file=terminal)
     try:

@@ -1,7 +1,6 @@
 """Bad input to every command: a message that says what to do, exit code 2, nothing stored."""
 
 import re
-import uuid
 from collections.abc import Iterator
 
 import click
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 from shell import Shell
 from test_main import EVERY
 
+import fresh_database
 from weft.cli import main
 
 ID = "0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
@@ -139,12 +139,8 @@ def test_every_command_is_told_something_wrong() -> None:
 @pytest.fixture(scope="module")
 def one_database(server_url: str, template: str) -> Iterator[str]:
     """One for all: nothing is ever stored in it."""
-    name = f"weft_bad_input_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"create database {name} template {template}")
-    yield psycopg.conninfo.make_conninfo(server_url, dbname=name)
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"drop database {name} with (force)")
+    with fresh_database.made(server_url, template=template) as url:
+        yield url
 
 
 @pytest.mark.parametrize(("command", "arguments", "words"), list(cases()), ids=lambda one: " ".join(one) if one else "-")

@@ -1,13 +1,13 @@
 """Migrations: once, in order, all or nothing, and never against a database that does not fit."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+import fresh_database
 from weft.app import App
 from weft.base import errors
 from weft.db import connect, migrate
@@ -20,12 +20,8 @@ SHOP = Migration("shop/0001_orders", "create table public.orders (id int)", "dro
 
 @pytest.fixture
 def empty_url(server_url: str) -> Iterator[str]:
-    name = f"weft_empty_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"create database {name}")
-    yield psycopg.conninfo.make_conninfo(server_url, dbname=name)
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"drop database {name} with (force)")
+    with fresh_database.made(server_url) as url:
+        yield url
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+import fresh_database
 import prepared
 from prepared import Connection
 from weft.db import connect, statements
@@ -57,19 +58,14 @@ FILL = f"""
 @pytest.fixture(scope="module")
 def connection(server_url: str, template: str) -> Iterator[Connection]:
     """A connection as the API has it, in the org with most of the tasks."""
-    name = f"weft_lists_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as owner:
-        owner.execute(f"create database {name} template {template}")
-    url = psycopg.conninfo.make_conninfo(server_url, dbname=name)
-    with psycopg.connect(url, autocommit=True) as owner:
-        owner.execute(FILL.encode())
-    with psycopg.connect(**connect.parameters(url, purpose="work"), autocommit=True) as work:  # type: ignore[arg-type]
-        work.execute("select set_config('role', 'weft_tenant', false), set_config('weft.org', %s, false)", (str(ORG),))
-        # for good here, as `search` and `counts` do for a transaction
-        work.execute(SQL.go_along_indexes.replace("true", "false").encode())
-        yield work
-    with psycopg.connect(server_url, autocommit=True) as owner:
-        owner.execute(f"drop database {name} with (force)")
+    with fresh_database.made(server_url, template=template) as url:
+        with psycopg.connect(url, autocommit=True) as owner:
+            owner.execute(FILL.encode())
+        with psycopg.connect(**connect.parameters(url, purpose="work"), autocommit=True) as work:  # type: ignore[arg-type]
+            work.execute("select set_config('role', 'weft_tenant', false), set_config('weft.org', %s, false)", (str(ORG),))
+            # for good here, as `search` and `counts` do for a transaction
+            work.execute(SQL.go_along_indexes.replace("true", "false").encode())
+            yield work
 
 
 def nodes(plan: Any) -> Iterator[dict[str, Any]]:
