@@ -87,6 +87,17 @@ async def test_many_are_stored_in_order_and_whole(app: App) -> None:
         {"to": "0"}, {"to": "4999"}, {"to": "5000"}, {"to": "11999"}]  # fmt: skip
 
 
+async def test_the_ids_of_many_ascend_and_carry_their_time(app: App) -> None:
+    before = dt.datetime.now(dt.UTC)
+    # more than one statement takes
+    made = [one.id for one in await app.enqueue_many("mail", [{}] * 12_000)]
+    assert made == sorted(made)
+    assert {(id.version, id.variant) for id in map(uuid.UUID, made)} == {(7, uuid.RFC_4122)}
+    minute = dt.timedelta(minutes=1)
+    for id in (made[0], made[-1]):
+        assert ids.floor(before - minute) < uuid.UUID(id) < ids.floor(before + minute)
+
+
 async def test_many_of_none_is_none(app: App) -> None:
     assert await app.enqueue_many("mail", []) == []
     assert await _count(app) == 0
@@ -119,6 +130,7 @@ async def test_sql_enqueue_many_answers_ids_in_the_order_of_the_payloads(tx: Tx)
     rows = await tx.rows(f"select weft.enqueue_many('mail', {many})")
     payloads = dict(await tx.rows("select id, payload -> 'n' from weft.tasks"))
     assert [payloads[id] for (id,) in rows] == list(range(1, 501))
+    assert rows == sorted(rows)
 
 
 async def test_a_sync_psycopg_transaction_carries_the_task(app: App, database_url: str) -> None:

@@ -36,9 +36,10 @@ cross join (
 -- name: enqueue_many_plain
 with task as (
     insert into weft.tasks (
-        org_id, kind, queue, lane, payload, state, urgency, max_attempts, run_at, tags, retry, timeout, parent_id,
+        id, org_id, kind, queue, lane, payload, state, urgency, max_attempts, run_at, tags, retry, timeout, parent_id,
         correlation_id, trace_parent)
     select
+        (run.prefix || lpad(to_hex(run.low + p.n), 12, '0'))::uuid,
         coalesce(%(org)s::uuid, weft.current_org(), '00000000-0000-7000-8000-000000000001'), %(kind)s::text,
         %(queue)s::text, %(lane)s::text, p.value, case when due.at > weft.now() then 'scheduled' else 'ready' end,
         100 - %(priority)s::integer, %(max_attempts)s::integer, due.at, %(tags)s::text[], %(retry)s::jsonb,
@@ -46,7 +47,8 @@ with task as (
     from (
         select coalesce(%(run_at)s::timestamptz, weft.now() + coalesce(%(delay)s::interval, interval '0')) as at
     ) as due
-    cross join jsonb_array_elements(%(payloads)s::jsonb) as p
+    cross join weft.uuid7_run() as run
+    cross join jsonb_array_elements(%(payloads)s::jsonb) with ordinality as p (value, n)
     returning id, org_id
 ),
 feed as (

@@ -107,14 +107,15 @@ begin
     end if;
     with inserted as (
         insert into weft.tasks (
-            org_id, kind, queue, lane, payload, state, urgency, max_attempts, run_at, tags, retry, timeout, parent_id,
+            id, org_id, kind, queue, lane, payload, state, urgency, max_attempts, run_at, tags, retry, timeout, parent_id,
             correlation_id, trace_parent)
         select
-            the_org, enqueue_many.kind, enqueue_many.queue, the_lane, p.value,
+            (run.prefix || lpad(to_hex(run.low + p.n), 12, '0'))::uuid, the_org, enqueue_many.kind, enqueue_many.queue, the_lane, p.value,
             case when due > weft.now() then 'scheduled' else 'ready' end, 100 - priority, enqueue_many.max_attempts,
             due, enqueue_many.tags, enqueue_many.retry, enqueue_many.timeout, enqueue_many.parent_id,
             enqueue_many.correlation_id, enqueue_many.trace_parent
-        from jsonb_array_elements(payloads) as p
+        from weft.uuid7_run() as run
+        cross join jsonb_array_elements(payloads) with ordinality as p (value, n)
         returning id
     )
     select array_agg(i.id) into made from inserted as i;
