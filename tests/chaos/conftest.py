@@ -1,6 +1,7 @@
 """Everything here harms real processes and connections; `make chaos` runs it alone, and then `drive.py`, for long."""
 
 import asyncio
+import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from own_server import OwnServer
 from witness import Witness
 
 FOLDER = Path(__file__).parent
+# how tests of the API call it
+sys.path.append(str(FOLDER.parent / "api"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
