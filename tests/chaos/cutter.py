@@ -69,7 +69,7 @@ class Cutter:
 
     def __init__(self, url: str, *, folder: Path) -> None:
         given = psycopg.conninfo.conninfo_to_dict(url)
-        self._upstream = f"{given['host']}/.s.PGSQL.{given.get('port', 5432)}"
+        self._host, self._port = str(given["host"]), str(given.get("port", 5432))
         self.folder = folder
         self.path = folder / f".s.PGSQL.{6000 + next(_numbers)}"
         self.url = psycopg.conninfo.make_conninfo(url, host=str(folder), port=self.path.suffix[1:])
@@ -116,10 +116,15 @@ class Cutter:
         self._links.add(link)
         link.add_done_callback(self._links.discard)
 
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._host.startswith("/"):
+            return await asyncio.open_unix_connection(f"{self._host}/.s.PGSQL.{self._port}")
+        return await asyncio.open_connection(self._host, int(self._port))
+
     async def _link(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers = [writer]
         try:
-            upstream_reader, upstream_writer = await asyncio.open_unix_connection(self._upstream)
+            upstream_reader, upstream_writer = await self._connect()
             writers.append(upstream_writer)
             session = _Session(self)
             ways = [

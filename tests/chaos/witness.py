@@ -17,7 +17,8 @@ from decoding import Change
 from eyes import Eyes
 
 from weft import App
-from weft.base import errors, ids
+from weft.base import config, errors, ids
+from weft.db.database import Database
 from weft.queue import tasks
 
 LIVENESS_CLASS = 0x77650001
@@ -74,7 +75,7 @@ class Witness:
 
     async def enqueue(self, app: App, count: int = 1, **options: object) -> list[str]:
         """Tasks for the checker, one by one, each with a key; whatever the answer, it is noted."""
-        payload = {name: options.pop(name) for name in ("fail", "seconds", "first") if name in options}
+        payload = {name: options.pop(name) for name in ("fail", "seconds", "first", "padding") if name in options}
         made = []
         for _ in range(count):
             key = uuid.uuid4().hex
@@ -140,7 +141,9 @@ class Witness:
 
     async def _counters(self) -> Mapping[str, tuple[int, int]]:
         """What `stats` says of each queue beside a recount, both in one snapshot."""
-        async with App(database_url=self.url) as app, app.tx() as tx:
+        # not an App: that refuses a schema newer than itself
+        database = Database(config.Settings(database_url=self.url))
+        async with database.tx() as tx:
             await tx.run("set transaction isolation level repeatable read")
             said: dict[str, int] = {}
             for one in await tasks.stats(tx, org=ids.DEFAULT_ORG):
@@ -149,6 +152,7 @@ class Witness:
                         said[f"{one.queue} {state}"] = getattr(one, state)
             rows: Iterable[tuple[str, int]] = await tx.rows(RECOUNT.replace("%s", "%(org)s"), {"org": ids.DEFAULT_ORG})  # type: ignore[assignment]
             counted = dict(rows)
+        await database.close()
         return {name: (said.get(name, 0), counted.get(name, 0)) for name in said | counted}
 
     def _connection(self) -> "psycopg.Connection[tuple[object, ...]]":
