@@ -30,7 +30,7 @@ def pooled(database_url: str) -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="weft-pgbouncer-"))
     folder.chmod(0o777)
     port = _free_port()
-    (folder / "users").write_text('"postgres" ""\n')
+    (folder / "users").write_text(f'"{direct.get("user", "postgres")}" "{direct.get("password") or ""}"\n')
     (folder / "pgbouncer.ini").write_text(
         f"""[databases]
 * = host={direct["host"]} port={direct.get("port", 5432)}

@@ -1,17 +1,21 @@
 """Everything here harms real processes and connections; `make chaos` runs it alone, and then `drive.py`, for long."""
 
 import asyncio
-import uuid
+import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from crowd import Crowd
-from own_server import OwnServer
+from own_server import GivenServer, OwnServer
+from staging import stage
 from witness import Witness
 
 FOLDER = Path(__file__).parent
+# how tests of the API call it
+sys.path.append(str(FOLDER.parent / "api"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,9 +50,14 @@ async def own_crowd(server: OwnServer, tmp_path: Path) -> AsyncIterator[Crowd]:
 
 
 @pytest.fixture(scope="session")
-def recording_server() -> Iterator[OwnServer]:
+def recording_server() -> Iterator[OwnServer | GivenServer]:
     """A server whose history can be decoded, one per test process."""
-    made = OwnServer(logical=True)
+    given = os.environ.get("WEFT_TEST_SERVER")
+    if given is not None:
+        with psycopg.connect(given, connect_timeout=10) as connection:
+            if connection.execute("show wal_level").fetchone() != ("logical",):
+                pytest.skip("NOT TESTED: recording needs wal_level = logical on WEFT_TEST_SERVER, and replication slots")
+    made = OwnServer(logical=True) if given is None else GivenServer(given)
     try:
         asyncio.run(made.start())
         yield made
@@ -57,17 +66,10 @@ def recording_server() -> Iterator[OwnServer]:
 
 
 @pytest.fixture
-def witness(recording_server: OwnServer, tmp_path: Path) -> Iterator[Witness]:
+async def witness(recording_server: OwnServer | GivenServer) -> AsyncIterator[Witness]:
     """A fresh database and everything that happens to it, checked at the end by whoever asks."""
-    name = f"chaos_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(recording_server.url, autocommit=True, dbname="postgres") as owner:
-        owner.execute(f"create database {name} template weft".encode())
-        made = Witness(psycopg.conninfo.make_conninfo(recording_server.url, dbname=name), folder=tmp_path)
-        try:
-            yield made
-        finally:
-            made.close()
-            owner.execute(f"drop database if exists {name} with (force)".encode())
+    async with stage(recording_server) as made:
+        yield made
 
 
 @pytest.fixture

@@ -53,9 +53,14 @@ async def quick(ctx: Context) -> int:
 
 
 @app.task(retry=NOW, max_attempts=10)
-async def checked(ctx: Context, k: str, fail: int = 0, seconds: float = 0.0) -> dict[str, int]:
-    """For the checker: whatever it writes says which attempt wrote it. Fails as often as it is told to."""
+async def checked(
+    ctx: Context, k: str, fail: int = 0, seconds: float = 0.0, first: float = 0.0, padding: str = ""
+) -> dict[str, int]:
+    """For the checker: whatever it writes says which attempt wrote it. Fails as often as it is told to; the first attempt
+    takes so long, to be killed in."""
     note("start", ctx.task_id, ctx.attempt)
+    if first and ctx.attempt == 1:
+        await asyncio.sleep(first)
     if seconds:
         ctx.log(f"attempt {ctx.attempt}")
         ctx.progress(50, f"attempt {ctx.attempt}")

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +38,16 @@ class Crowd:
         self._members: list[asyncio.subprocess.Process] = []
 
     async def start(
-        self, *options: str, crash_at: str | None = None, program: str = "crew.py", env: Mapping[str, str] | None = None
-    ) -> asyncio.subprocess.Process:
-        """A worker that has beaten once; with `crash_at` it may die before it has."""
+        self, *options: str, crash_at: str | None = None, program: str = "crew.py", env: Mapping[str, str] | None = None,
+        inside: Sequence[str] = (),
+    ) -> asyncio.subprocess.Process:  # fmt: skip
+        """A worker that has beaten once; with `crash_at` it may die before it has. `inside`: what to start it with."""
         environment = {**os.environ, "CREW_URL": self.url, "CREW_DIARY": str(self.folder / "diary"), **(env or {})}
         if crash_at is not None:
             environment["WEFT_CRASH_AT"] = crash_at
         log = (self.folder / "stderr").open("ab")
         process = await asyncio.create_subprocess_exec(
-            sys.executable, str(HERE / program), *options, stdin=asyncio.subprocess.DEVNULL,
+            *inside, sys.executable, str(HERE / program), *options, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=log, env=environment,
         )  # fmt: skip
         log.close()

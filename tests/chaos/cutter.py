@@ -39,8 +39,8 @@ class Cut:
     nth: int = 1
     skip: int = 0
     """How many ends of statements pass before, of a request that is many statements."""
-    stall: float | None = None
-    """Seconds for which nothing passes; None: the connection is cut."""
+    stall: asyncio.Event | None = None
+    """Nothing passes until it is set; None: the connection is cut."""
     seen: int = 0
     fired: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
 
@@ -69,15 +69,19 @@ class Cutter:
 
     def __init__(self, url: str, *, folder: Path) -> None:
         given = psycopg.conninfo.conninfo_to_dict(url)
-        self._upstream = f"{given['host']}/.s.PGSQL.{given.get('port', 5432)}"
+        self._host, self._port = str(given["host"]), str(given.get("port", 5432))
         self.folder = folder
         self.path = folder / f".s.PGSQL.{6000 + next(_numbers)}"
         self.url = psycopg.conninfo.make_conninfo(url, host=str(folder), port=self.path.suffix[1:])
         self.cuts: list[Cut] = []
         self.count = 0
         """Connections cut."""
+        self.forbidden: str | None = None
+        """Whoever sends a statement like this is cut off, whenever it does."""
         self.drop_notifications = False
         self.bytes_per_second: float | None = None
+        self.slept = 0.0
+        """Seconds for which data was held back to be slow."""
         self.passing = asyncio.Event()
         """Cleared: nothing passes in either direction, as in a network that is away."""
         self.passing.set()
@@ -112,10 +116,15 @@ class Cutter:
         self._links.add(link)
         link.add_done_callback(self._links.discard)
 
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._host.startswith("/"):
+            return await asyncio.open_unix_connection(f"{self._host}/.s.PGSQL.{self._port}")
+        return await asyncio.open_connection(self._host, int(self._port))
+
     async def _link(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers = [writer]
         try:
-            upstream_reader, upstream_writer = await asyncio.open_unix_connection(self._upstream)
+            upstream_reader, upstream_writer = await self._connect()
             writers.append(upstream_writer)
             session = _Session(self)
             ways = [
@@ -172,6 +181,9 @@ class _Session:
         text = self._statements.sent(message)
         if text is None:
             return []
+        if self._cutter.forbidden is not None and re.search(self._cutter.forbidden.encode(), text):
+            self._cutter.count += 1
+            raise _Cut
         faults = []
         for cut in self._cutter.cuts:
             if cut.takes(text):
@@ -204,13 +216,15 @@ class _Session:
             if cut.stall is None:
                 self._cutter.count += 1
                 raise _Cut
-            await asyncio.sleep(cut.stall)
+            await cut.stall.wait()
         await self._send(message.raw[sent:], writer)
 
     async def _send(self, data: bytes, writer: asyncio.StreamWriter) -> None:
         await self._cutter.passing.wait()
         if self._cutter.bytes_per_second is not None:
-            await asyncio.sleep(len(data) / self._cutter.bytes_per_second)
+            pause = len(data) / self._cutter.bytes_per_second
+            self._cutter.slept += pause
+            await asyncio.sleep(pause)
         if data:
             writer.write(data)
             with contextlib.suppress(ConnectionError):

@@ -39,12 +39,13 @@ class Point:
     provoke: "Callable[[Scene], Awaitable[None]]"
     side: Side = "request"
     place: Place = "before"
+    nth: int = 1
 
     def __str__(self) -> str:
-        return f"{self.operation}, {self.side} {self.place}"
+        return f"{self.operation} {self.nth}, {self.side} {self.place}"
 
     def cut(self) -> Cut:
-        return Cut(statement=self.statement, side=self.side, place=self.place)
+        return Cut(statement=self.statement, side=self.side, place=self.place, nth=self.nth)
 
 
 class Scene:
@@ -202,3 +203,5 @@ STATEMENTS = (
 )
 
 POINTS = [dataclasses.replace(one, side=side, place=place) for one in STATEMENTS for side in SIDES for place in PLACES]
+EVERY_POINT = [dataclasses.replace(one, nth=nth) for nth in (1, 2) for one in POINTS]
+"""For `make chaos`: at the second time, too. What leads there is done again until it comes to it."""

@@ -5,6 +5,8 @@ import os
 import shutil
 import signal
 import tempfile
+import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 import psycopg
@@ -19,12 +21,20 @@ STARTING = 120.0
 class OwnServer:
     """A migrated database on a server nobody else uses. `logical`: its history can be decoded."""
 
-    def __init__(self, *, logical: bool = False) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="weft-chaos-"))
+    def __init__(
+        self, *, logical: bool = False, folder: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="weft-chaos-"))
         self.folder.chmod(0o755)
         self._uses: list[embedded.EmbeddedServer] = []
-        self._logical = logical
+        self._settings = {**({"max_replication_slots": "50"} if logical else {}), **(settings or {})}
         self.url = ""
+        self.name = "weft"
+        """Of the migrated database, from which others are copied."""
+
+    @property
+    def running(self) -> bool:
+        return bool(self._uses) and self._uses[-1].pid is not None
 
     async def start(self) -> None:
         """The first time also makes the database; later times find it as it was left."""
@@ -33,15 +43,15 @@ class OwnServer:
         self._uses.append(server)
         if not self.url:
             self.url = psycopg.conninfo.make_conninfo(server.url(), connect_timeout=10)
-            if self._logical:
-                await self._keep_history()
+            if self._settings:
+                await self._set()
             async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as owner:
                 await migrate.up(owner, migrate.ours())
 
-    async def _keep_history(self) -> None:
+    async def _set(self) -> None:
         async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as owner:
-            await owner.execute("alter system set wal_level = 'logical'")
-            await owner.execute("alter system set max_replication_slots = 50")
+            for name, value in self._settings.items():
+                await owner.execute(f"alter system set {name} = '{value}'".encode())
         await self.crash()
         async with asyncio.timeout(STARTING):
             self._uses.append(await asyncio.to_thread(embedded.start, self.folder))
@@ -61,3 +71,22 @@ class OwnServer:
             async with asyncio.timeout(STARTING):
                 await asyncio.to_thread(server.release)
         await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+
+class GivenServer:
+    """Somebody else's, from WEFT_TEST_SERVER: it is recorded, but not stopped."""
+
+    def __init__(self, url: str) -> None:
+        self.name = f"weft_recorded_{uuid.uuid4().hex[:8]}"
+        self._given = url
+        self.url = psycopg.conninfo.make_conninfo(url, dbname=self.name, connect_timeout=10)
+
+    async def start(self) -> None:
+        async with await psycopg.AsyncConnection.connect(self._given, autocommit=True) as owner:
+            await owner.execute(f"create database {self.name}".encode())
+        async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as owner:
+            await migrate.up(owner, migrate.ours())
+
+    async def close(self) -> None:
+        async with await psycopg.AsyncConnection.connect(self._given, autocommit=True) as owner:
+            await owner.execute(f"drop database if exists {self.name} with (force)".encode())

@@ -2,7 +2,6 @@
 
 import asyncio
 import tempfile
-import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -87,10 +86,25 @@ async def test_only_the_nth_execution_is_hit(cutter: Cutter, bystander: psycopg.
 
 
 async def test_a_stall_holds_back_and_lets_go(cutter: Cutter, bystander: psycopg.Connection) -> None:
-    cut = cutter.arm(Cut(statement="insert into told", stall=0.3))
-    began = time.monotonic()
-    await insert(cutter)
-    assert cut.fired.is_set() and time.monotonic() - began >= 0.3
+    held = asyncio.Event()
+    cut = cutter.arm(Cut(statement="insert into told", stall=held))
+    going = asyncio.create_task(insert(cutter))
+    await cut.happened()
+    assert bystander.execute("select count(*) from told").fetchone() == (0,) and not going.done()
+    held.set()
+    async with asyncio.timeout(20):
+        await going
+    assert bystander.execute("select count(*) from told").fetchone() == (1,)
+    bystander.close()
+
+
+async def test_a_slow_line_is_slow_and_loses_nothing(cutter: Cutter, bystander: psycopg.Connection) -> None:
+    cutter.bytes_per_second = 100_000
+    text = "x" * 50_000
+    async with await psycopg.AsyncConnection.connect(cutter.url, autocommit=True, connect_timeout=10) as connection:
+        row = await (await connection.execute("select %s::text", (text,))).fetchone()
+    assert row == (text,)
+    assert cutter.slept > 0, "nothing was held back"
     bystander.close()
 
 

@@ -3,6 +3,7 @@
 import os
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import psycopg
 from checker import Asked, Finding, Left, Logs, Ran
 from crowd import until, value
 from decoding import Change
+from eyes import Eyes
 
 from weft import App
-from weft.base import errors, ids
+from weft.base import config, errors, ids
+from weft.db.database import Database
 from weft.queue import tasks
 
 LIVENESS_CLASS = 0x77650001
@@ -46,6 +49,10 @@ class Witness:
         self.harmed: set[int] = set()
         self.limits: dict[str, int] = {}
         self.changes: list[Change] = []
+        self.begun: Counter[int] = Counter()
+        """How many attempts each process has begun, as of the last look into the diary."""
+        self._ran: list[Ran] = []
+        self._read_to = 0
         with self._connection() as connection:
             decoding.watch(connection)
 
@@ -68,7 +75,7 @@ class Witness:
 
     async def enqueue(self, app: App, count: int = 1, **options: object) -> list[str]:
         """Tasks for the checker, one by one, each with a key; whatever the answer, it is noted."""
-        payload = {name: options.pop(name) for name in ("fail", "seconds") if name in options}
+        payload = {name: options.pop(name) for name in ("fail", "seconds", "first", "padding") if name in options}
         made = []
         for _ in range(count):
             key = uuid.uuid4().hex
@@ -88,12 +95,23 @@ class Witness:
         return self.changes
 
     def ran(self) -> list[Ran]:
+        """Every line of the diary so far; only what is new is read."""
         file = self.folder / "diary"
-        lines = file.read_text().splitlines() if file.exists() else []
-        return [Ran(what, task, int(pid), int(attempt), float(at)) for what, task, pid, at, attempt in map(str.split, lines)]
+        if file.exists():
+            with file.open() as opened:
+                opened.seek(self._read_to)
+                text = opened.read()
+            # a line may be half written
+            whole = text[: text.rfind("\n") + 1]
+            self._read_to += len(whole.encode())
+            for what, task, pid, at, attempt in map(str.split, whole.splitlines()):
+                self._ran.append(Ran(what, task, int(pid), int(attempt), float(at)))
+                self.begun[int(pid)] += what == "start"
+        return self._ran
 
     async def all_ended(self, *, within: float = 60.0) -> None:
-        await until(lambda: value(self.url, "select count(*) from weft.tasks") == 0, within=within)
+        async with Eyes(self.url) as eyes:
+            await eyes.until("select not exists (select from weft.tasks)", within=within, pause=0.05)
 
     async def findings(self, *, over: bool = True) -> list[Finding]:
         """What the checker says. What is held for a moment only is waited for."""
@@ -123,7 +141,9 @@ class Witness:
 
     async def _counters(self) -> Mapping[str, tuple[int, int]]:
         """What `stats` says of each queue beside a recount, both in one snapshot."""
-        async with App(database_url=self.url) as app, app.tx() as tx:
+        # not an App: that refuses a schema newer than itself
+        database = Database(config.Settings(database_url=self.url))
+        async with database.tx() as tx:
             await tx.run("set transaction isolation level repeatable read")
             said: dict[str, int] = {}
             for one in await tasks.stats(tx, org=ids.DEFAULT_ORG):
@@ -132,6 +152,7 @@ class Witness:
                         said[f"{one.queue} {state}"] = getattr(one, state)
             rows: Iterable[tuple[str, int]] = await tx.rows(RECOUNT.replace("%s", "%(org)s"), {"org": ids.DEFAULT_ORG})  # type: ignore[assignment]
             counted = dict(rows)
+        await database.close()
         return {name: (said.get(name, 0), counted.get(name, 0)) for name in said | counted}
 
     def _connection(self) -> "psycopg.Connection[tuple[object, ...]]":

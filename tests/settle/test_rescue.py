@@ -66,6 +66,15 @@ async def test_a_suspect_is_not_plain_and_suspects_come_one_at_a_time(tx: Tx) ->
     assert [len(await hands.claim_special(tx)) for _ in range(4)] == [1, 1, 1, 0]
 
 
+async def test_a_worker_that_can_run_them_apart_gets_all_the_suspects_of_one_loss_and_one_of_two(tx: Tx) -> None:
+    await hands.put_many(tx, 3)
+    await hands.claim_plain(tx)
+    await rescue.nodes(tx, [hands.NODE])
+    assert [len(await hands.claim_special(tx, suspects=10)) for _ in range(2)] == [3, 0]
+    await rescue.nodes(tx, [hands.NODE])
+    assert [len(await hands.claim_special(tx, suspects=10)) for _ in range(4)] == [1, 1, 1, 0]
+
+
 async def test_a_suspect_that_fails_stays_a_suspect(tx: Tx) -> None:
     id = await hands.put(tx)
     await hands.claim_one(tx)

@@ -23,6 +23,7 @@ from weft.db.embedded_binaries import Installation
 from weft.db.embedded_files import Home
 
 SILENCE_SECONDS = 60.0  # how long a live server may give no answer at all
+RECOVERY_SECONDS = 900.0  # how long recovery is waited for; it goes on without us
 ORPHAN_SECONDS = 2.0  # how long the backends of a killed server may take to notice
 LOG_LINES = 15
 
@@ -107,7 +108,7 @@ def launch(home: Home, *, installation: Installation, socket: Path) -> None:
 
 
 def await_answer(home: Home, *, socket: Path, ended: Callable[[], bool]) -> None:
-    """Wait until the server takes connections; as long as it says that it is starting up (recovery), without limit."""
+    """Wait until the server takes connections; longer while it says that it is starting up (recovery)."""
     began = heard = reported = time.monotonic()
     pause = 0.005
     while (answer := ping(socket)) != pq.Ping.OK:
@@ -121,6 +122,12 @@ def await_answer(home: Home, *, socket: Path, ended: Callable[[], bool]) -> None
                 f"The embedded PostgreSQL runs but has not answered at {socket} for {SILENCE_SECONDS:.0f} s",
                 home=home,
                 said=_logged(home, since=0) + f"\nStop it with: kill -QUIT {embedded_lifetime.serving(home.data)}",
+            )
+        if now - began > RECOVERY_SECONDS:
+            raise explain(
+                f"The embedded PostgreSQL has been recovering for {RECOVERY_SECONDS:.0f} s. It goes on, so try again",
+                home=home,
+                said=_logged(home, since=0),
             )
         if now - reported > 5:
             reported = now

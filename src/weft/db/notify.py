@@ -54,13 +54,14 @@ class Hub:
         while True:
             try:
                 async with await self._database.reserve() as connection:
-                    pause = _FIRST_PAUSE
                     await self._listen(connection)
             except (psycopg.Error, errors.DatabaseError) as error:
                 # see Database._checkout: told to end while the connection broke
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise asyncio.CancelledError from error
-                log.warning("LISTEN connection lost, polling until it is back: %s", error)
+                log.warning("LISTEN connection lost, polling until it is back: %s", str(error).partition("\n")[0])
+                if self.healthy:
+                    pause = _FIRST_PAUSE
             finally:
                 self.healthy = False
             await asyncio.sleep(pause)

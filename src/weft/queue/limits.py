@@ -78,9 +78,10 @@ class Room:
 
 async def claim(
     tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], lanes: Sequence[Lane], want: int, turn: int = 0,
-    lease: dt.timedelta | None = None,
+    lease: dt.timedelta | None = None, suspects: int = 1,
 ) -> Taken:  # fmt: skip
-    """Takes up to `want` tasks from limited lanes and special tasks, never above any limit."""
+    """Takes up to `want` tasks from limited lanes and special tasks, never above any limit; of those that have lost a
+    worker at most `suspects`."""
     sent = time.monotonic()
     special = [lane for lane in lanes if not lane.plain]
     candidates = await _candidates(tx, kinds=kinds, lanes=special, want=want)
@@ -104,7 +105,8 @@ async def claim(
     takes = {lane: take for lane, take in shares.items() if lane.plain}
     reserved = {lane: take for lane, take in shares.items() if not lane.plain}
     room.give_back(reserved)
-    chosen, full = choose(in_turn(candidates, reserved), room=room, keys=keys, want=want - sum(takes.values()))
+    offered = in_turn(candidates, reserved)
+    chosen, full = choose(offered, room=room, keys=keys, want=want - sum(takes.values()), suspects=suspects)
     # what special work could not use
     for lane, more in divide(plain, room=room, want=want - sum(takes.values()) - len(chosen), turn=turn).items():
         takes[lane] = takes.get(lane, 0) + more
@@ -142,13 +144,16 @@ def in_turn(candidates: Sequence[Candidate], shares: Mapping[Lane, int]) -> list
 
 
 def choose(
-    candidates: Sequence[Candidate], *, room: Room, keys: Mapping[tuple[str, str], tuple[int, str]], want: int
-) -> tuple[list[str], list[str]]:
-    """Which special tasks to claim, and which to block because their key is full. Candidates come in claim order."""
+    candidates: Sequence[Candidate], *, room: Room, keys: Mapping[tuple[str, str], tuple[int, str]], want: int,
+    suspects: int = 1,
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """Which special tasks to claim, and which to block because their key is full. Candidates come in claim order.
+
+    One that has lost two workers comes with no other suspect: it will be run alone, and they would only be given back."""
     chosen: list[str] = []
     full: list[str] = []
     running = {key: count for key, (count, _) in keys.items()}
-    suspects = 0
+    most = suspects
     for one in candidates:
         if one.key is not None:
             place = (one.org, one.key)
@@ -157,11 +162,12 @@ def choose(
             if running[place] >= max(one.concurrency or 0, 1) or (strict and keys[place][1] != one.id):
                 full.append(one.id)
                 continue
-        if one.losses and suspects:
+        if one.losses and (suspects <= 0 or (one.losses > 1 and suspects < most)):
             continue
         if len(chosen) < want and room.take(_names(one.org, one.queue), want=1):
             chosen.append(one.id)
-            suspects += bool(one.losses)
+            if one.losses:
+                suspects = 0 if one.losses > 1 else suspects - 1
             if one.key is not None:
                 running[(one.org, one.key)] += 1
     return chosen, full

@@ -23,6 +23,7 @@ UNSEEN_PATIENCE = dt.timedelta(seconds=2)
 
 _OFTEN = dt.timedelta(seconds=0.2)
 _RARELY = dt.timedelta(seconds=1)
+_SOON = dt.timedelta(seconds=0.02)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +62,10 @@ class Liveness:
         self._watching = False
 
     def every(self) -> dt.timedelta:
-        """Looking often pays only while somebody else holds a liveness lock."""
-        return _OFTEN if self._watching else _RARELY
+        """Looking often pays only while somebody else holds a liveness lock; who is missing is looked for when it counts."""
+        usual = _OFTEN if self._watching else _RARELY
+        due = min(map(_due, self._memories.values()), default=float("inf")) - self._clock()
+        return usual if due > usual.total_seconds() else max(dt.timedelta(seconds=due), _SOON)
 
     async def peek(self, tx: Tx) -> bool:
         signs = await nodes.look(tx, quiet=self._quiet)
@@ -93,8 +96,12 @@ def _memory(before: Memory | None, sign: Sign, *, at: float) -> Memory:
 def _is_lost(memory: Memory, sign: Sign, *, at: float) -> bool:
     if memory.missing_since is None:
         return False
-    missing = at - memory.missing_since
-    if not memory.seen_well:
-        return missing >= UNSEEN_PATIENCE.total_seconds()
     # the lease is patience enough
-    return sign.overdue or missing >= PATIENCE.total_seconds()
+    return (memory.seen_well and sign.overdue) or at >= _due(memory)
+
+
+def _due(memory: Memory) -> float:
+    """When one who is missing is given up."""
+    if memory.missing_since is None:
+        return float("inf")
+    return memory.missing_since + (PATIENCE if memory.seen_well else UNSEEN_PATIENCE).total_seconds()

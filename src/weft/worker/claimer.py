@@ -87,6 +87,7 @@ class Claimer:
         """Lanes that wake-ups told of since the last round."""
         self._unnamed = False
         """Something else told us to look."""
+        self._look_now = False
         self._looked = 0.0
         self._turn = 0
         self._nudged = asyncio.Event()
@@ -111,6 +112,8 @@ class Claimer:
         if hint is None or hint.org is None:
             if hint is None or not self._serves.queues or hint.queue in self._serves.queues:
                 self._unnamed = True
+                # rescued, due or unblocked work, perhaps of another kind than the flood we are in: see what there is
+                self._look_now = self._look_now or hint is not None
                 self._nudged.set()
         elif lanes.served([Lane(hint.lane, hint.org, plain=True)], **self._serves.lanes):
             self._named.add((hint.lane, hint.org))
@@ -185,7 +188,8 @@ class Claimer:
         unnamed, self._unnamed = self._unnamed, False
         now = time.monotonic()
         looked = False
-        if now - self._looked >= _LOOK_EVERY and (self._warm or self._special):
+        look_now, self._look_now = self._look_now, False
+        if (look_now or now - self._looked >= _LOOK_EVERY) and (self._warm or self._special):
             await self._look(now)
             looked = True
         elif named and not unnamed and (got := await self._claim_named(named, now)):
@@ -285,7 +289,7 @@ class Claimer:
             async with self._database.tx() as tx:
                 taken = await limits.claim(
                     tx, node_id=self._serves.node_id, token=token, kinds=self._serves.kinds, lanes=self._special,
-                    want=want, turn=self._turn,
+                    want=want, turn=self._turn, suspects=want,
                 )  # fmt: skip
         except BaseException:
             self._doubtful.append(token)
