@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from weft.base import errors
+from weft.base.names import closest
 from weft.plan import graph, rules, types
-from weft.plan.evaluate import closest
 from weft.plan.expression import MAX_DEPTH, MAX_SIZE, Expression, Output, Param, Secret, walk
 from weft.plan.graph import Edges
 from weft.plan.model import MAX_BYTES, MAX_EDGES, MAX_NODES, Block, Call, Field, Node, Plan, Task, encode

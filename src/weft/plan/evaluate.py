@@ -1,13 +1,12 @@
 """An expression's value: a small interpreter without loops, bounded in steps and in size. Pure."""
 
-import difflib
-import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from weft.base import errors
+from weft.base.names import closest
 from weft.plan import operators
 from weft.plan.expression import (
     Apply,
@@ -83,14 +82,6 @@ def outputs(entries: Mapping[str, Expression], scope: Scope) -> dict[str, Any]:
         except Absent:
             continue
     return found
-
-
-def closest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or what there is, or nothing: the end of a message about a name that is not there."""
-    names = list(itertools.islice(known, 20_000))
-    if near := difflib.get_close_matches(name, names, n=1):
-        return f"; did you mean {near[0]!r}?"
-    return f"; there is {', '.join(names)}" if 0 < len(names) <= 8 else ""
 
 
 class _Evaluation:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from weft.base import errors
+from weft.base.names import closest
 from weft.plan import operators
-from weft.plan.evaluate import Scope, closest, evaluate
+from weft.plan.evaluate import Scope, evaluate
 from weft.plan.model import Field, Record
 
 SIMPLE = ("string", "integer", "number", "boolean", "map", "any")
