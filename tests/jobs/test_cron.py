@@ -6,7 +6,7 @@ import random
 import zoneinfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from minute_walk import MINUTE, Walk
 
@@ -173,6 +173,7 @@ def test_seconds_do_not_count() -> None:
     assert cron.before(schedule, zone, nine - dt.timedelta(microseconds=1)) == nine - dt.timedelta(days=1)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6), st.datetimes(dt.datetime(2020, 1, 1), dt.datetime(2037, 1, 1)))
 def test_the_next_time_and_the_previous_one_agree(seed: int, moment: dt.datetime) -> None:
     dice = random.Random(seed)
@@ -221,6 +222,7 @@ def test_what_is_wrong_is_told_with_its_position(text: str, message: str) -> Non
     assert message in caught.value.message
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("0123456789*/,-#LWJANMON@ \t"), max_size=30))
 def test_any_text_is_a_schedule_or_refused(text: str) -> None:
     try:

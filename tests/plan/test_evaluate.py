@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.base import errors
@@ -149,6 +149,7 @@ EXPRESSIONS: st.SearchStrategy[Expression] = st.recursive(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS)
 def test_any_expression_has_a_json_value_or_a_reason(one: Expression) -> None:
     try:
@@ -159,6 +160,7 @@ def test_any_expression_has_a_json_value_or_a_reason(one: Expression) -> None:
         assert operators.equal(msgspec.json.decode(msgspec.json.encode(found)), found)
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS)
 def test_any_expression_is_the_same_after_its_json(one: Expression) -> None:
     again = msgspec.json.decode(msgspec.json.encode(one), type=Expression)

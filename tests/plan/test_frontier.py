@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 import running
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.plan import frontier, graph, rules
@@ -111,6 +111,7 @@ def drive(edges: Edges, fate: dict[str, Ending], dice: random.Random) -> tuple[d
     return endings, started
 
 
+@settings(deadline=None)
 @given(edges=blocks(), seed=st.integers(0, 2**32), data=st.data())
 def test_counters_say_what_the_whole_graph_says(edges: Edges, seed: int, data: st.DataObject) -> None:
     fate = {name: data.draw(st.sampled_from(RAN), label=name) for name in edges.upstream}
@@ -120,6 +121,7 @@ def test_counters_say_what_the_whole_graph_says(edges: Edges, seed: int, data: s
     assert (endings, started) == (again, started_again), "the order decided"
 
 
+@settings(deadline=None)
 @given(edges=blocks(), seed=st.integers(0, 2**32), data=st.data())
 def test_only_the_tallies_of_what_hangs_on_an_ending_are_asked_for(edges: Edges, seed: int, data: st.DataObject) -> None:
     tallies = frontier.start(edges).tallies
@@ -132,6 +134,7 @@ def test_only_the_tallies_of_what_hangs_on_an_ending_are_asked_for(edges: Edges,
     assert given.keys() == step.tallies.keys()
 
 
+@settings(deadline=None)
 @given(edges=blocks(), seed=st.integers(0, 2**32), data=st.data())
 def test_to_run_some_again_is_as_if_they_had_never_run(edges: Edges, seed: int, data: st.DataObject) -> None:
     fate = {name: data.draw(st.sampled_from(RAN), label=name) for name in edges.upstream}
@@ -151,6 +154,7 @@ def test_to_run_some_again_is_as_if_they_had_never_run(edges: Edges, seed: int, 
         assert again.ended.get(name, "ready" if name in again.ready else None) == expected
 
 
+@settings(deadline=None)
 @given(edges=blocks(), seed=st.integers(0, 2**32), data=st.data())
 def test_a_block_fails_if_a_failure_counts(edges: Edges, seed: int, data: st.DataObject) -> None:
     fate = {name: data.draw(st.sampled_from(RAN), label=name) for name in edges.upstream}
@@ -172,6 +176,7 @@ def test_a_long_chain_that_is_skipped_needs_no_recursion() -> None:
     assert (len(following.ended), set(following.ended.values()), following.ready) == (19_999, {"skipped"}, ())
 
 
+@settings(deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_every_run_ends(data: st.DataObject, seed: int) -> None:
     """Whole runs: conditions, mapping, rules, failures, references to what has no output."""

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.plan import graph
@@ -36,6 +36,7 @@ def test_a_catch_is_waited_for_like_a_body() -> None:
     assert (found["b"].upstream["x"], found["k"].upstream["y"]) == (("a",), ())
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=3)))
 def test_a_cycle_is_a_real_path_around(found: dict[str, list[str]]) -> None:
     upstream = {name: tuple(one for one in before if one in found and one != name) for name, before in found.items()}
