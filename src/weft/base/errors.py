@@ -6,6 +6,10 @@
     │   ├── InvalidName
     │   ├── InvalidPayload
     │   ├── UnknownKind
+    │   ├── InvalidCron
+    │   ├── InvalidTimezone
+    │   ├── InvalidPlan
+    │   ├── InvalidDag
     │   ├── TooLarge            a request over HTTP, larger than allowed
     │   └── UnsupportedMedia    a request over HTTP that is not JSON
     ├── Unauthenticated         no credential, or none that is known and valid
@@ -20,6 +24,7 @@
     ├── TaskFailed              raised to whoever awaits the result of a task that failed
     │   ├── TaskCancelled
     │   └── TaskTimedOut
+    ├── ExpressionFailed        an expression of a plan has no value
     ├── ResultTimeout           the task has not ended within the time you gave
     ├── OutcomeUnknown          the connection broke while committing; ask again by key
     ├── DatabaseError
@@ -79,6 +84,30 @@ class UnknownKind(InvalidInput):
     """No task of this kind is registered."""
 
     code = "UNKNOWN_KIND"
+
+
+class InvalidCron(InvalidInput):
+    """The cron expression is not valid."""
+
+    code = "INVALID_CRON"
+
+
+class InvalidTimezone(InvalidInput):
+    """The time zone is not known."""
+
+    code = "INVALID_TIMEZONE"
+
+
+class InvalidPlan(InvalidInput):
+    """The plan is not valid."""
+
+    code = "INVALID_PLAN"
+
+
+class InvalidDag(InvalidInput):
+    """The DAG is not valid."""
+
+    code = "INVALID_DAG"
 
 
 class TooLarge(InvalidInput):
@@ -163,6 +192,12 @@ class TaskTimedOut(TaskFailed):
     """The task ran longer than its timeout."""
 
     code = "TASK_TIMED_OUT"
+
+
+class ExpressionFailed(WeftError):
+    """The expression has no value."""
+
+    code = "EXPRESSION_FAILED"
 
 
 class ResultTimeout(WeftError):

@@ -1,7 +1,10 @@
 """Names of kinds, queues, tags, capabilities and keys: what is allowed, and the words that refuse the rest."""
 
+import difflib
 import functools
+import itertools
 import re
+from collections.abc import Iterable
 
 from weft.base import errors
 
@@ -29,6 +32,14 @@ def check_key(key: object, *, what: str) -> str:
     if not key or len(key.encode(errors="replace")) > _KEY_LIMIT or any(ord(char) < 32 or ord(char) == 127 for char in key):
         raise errors.InvalidName(f"{what} must be 1-{_KEY_LIMIT} bytes without control characters")
     return key
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or what there is, or nothing: the end of a message about a name that is not there."""
+    names = list(itertools.islice(known, 20_000))
+    if near := [one for one in names if one.casefold() == name.casefold()] or difflib.get_close_matches(name, names, n=1):
+        return f"; did you mean {near[0]!r}?"
+    return f"; there is {', '.join(names)}" if 0 < len(names) <= 8 else ""
 
 
 @functools.lru_cache(maxsize=1024)
