@@ -30,7 +30,8 @@ ROWS = {
     "users": "(org_id, external_id, role) values (%(org)s, 'sub', 'reader')",
     "org_roles": "(org_id, slug, name) values (%(org)s, 'finance', 'Finance')",
     "org_role_memberships": "(org_id, role_id, user_id) "
-    "select r.org_id, r.id, u.id from weft.org_roles as r join weft.users as u on u.org_id = r.org_id where r.org_id = %(org)s",
+    "select r.org_id, r.id, u.id from weft.org_roles as r join weft.users as u on u.org_id = r.org_id "
+    "where r.org_id = %(org)s",
     "idempotency_keys": "(org_id, key, request) values (%(org)s, 'k', '')",
     "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
 }
