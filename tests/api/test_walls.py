@@ -36,7 +36,7 @@ async def walk(
     database: Database, *, who: Planted, mine: Planted, theirs: Planted, without: tuple[str, ...] = (),
     only_reads: bool = False,
 ) -> tuple[int, dict[str, set[str]], list[str]]:
-    """Asks everything, as each role that may in turn: how often, which operations showed what of theirs, and what answered wrongly."""
+    """Asks everything, the roles that may taking turns: how often, who showed what of theirs, what was wrong."""
     leaks: dict[str, set[str]] = collections.defaultdict(set)
     written: set[str] = set()
     wrong: list[str] = []
@@ -110,7 +110,8 @@ async def test_without_either_wall_the_walk_sees_nearly_everything(planted: tupl
     silent = reads - set(leaks)
     # they show numbers, what was asked for, or nothing of anybody; or never end
     assert silent == {
-        "GET /v1/queues/{name}", "GET /v1/openapi.json", "GET /health", "GET /ready", "GET /v1/tasks/counts", "GET /v1/tasks/{id}/logs/stream",
+        "GET /v1/queues/{name}", "GET /v1/openapi.json", "GET /health", "GET /ready",
+        "GET /v1/tasks/counts", "GET /v1/tasks/{id}/logs/stream",
     }  # fmt: skip
     seen = set().union(*leaks.values())
     unseen = [one for one in theirs.canaries if one not in seen]

@@ -5,6 +5,7 @@ the algorithm (an HMAC secret among RSA keys, a short RSA key) are as good as no
 """
 
 import binascii
+import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -23,6 +24,7 @@ Verify = Callable[[bytes, bytes], None]
 
 LONGEST = 8192
 _MOST_KEYS = 64
+_BASE64 = re.compile(r"[A-Za-z0-9_-]*", re.ASCII)
 _SMALLEST_RSA = 2048
 _LARGEST_RSA = 8192
 _TYPES = frozenset({None, "jwt", "at+jwt", "application/at+jwt"})
@@ -209,4 +211,6 @@ def _number(text: str) -> int:
 
 
 def _bytes(text: str) -> bytes:
+    if not _BASE64.fullmatch(text):
+        raise ValueError(text)
     return b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
