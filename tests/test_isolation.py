@@ -27,6 +27,11 @@ ROWS = {
     "values (gen_random_uuid(), %(org)s, 'h', '', 0, 'v', interval '1 minute')",
     "keys": "(org_id, name, role, prefix, hash, created_by) "
     "values (%(org)s, 'k', 'admin', 'weft_', sha256(convert_to(%(org)s::text, 'UTF8')), 'a')",
+    "users": "(org_id, external_id, role) values (%(org)s, 'sub', 'reader')",
+    "org_roles": "(org_id, slug, name) values (%(org)s, 'finance', 'Finance')",
+    "org_role_memberships": "(org_id, role_id, user_id) "
+    "select r.org_id, r.id, u.id from weft.org_roles as r join weft.users as u on u.org_id = r.org_id "
+    "where r.org_id = %(org)s",
     "idempotency_keys": "(org_id, key, request) values (%(org)s, 'k', '')",
     "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
 }

@@ -100,7 +100,7 @@ COLD = {
     # they write one row, or call a function that does
     "enqueue", "enqueue_many", "enqueue_keyed", "enqueue_plain", "enqueue_many_plain", "cancel_intent", "spend_tokens",
     # they touch small tables or none
-    "kind_is_served", "lock_limits", "set_queue", "get_queue", "found_queue", "settings_of", "set_org_limit",
+    "kind_is_served", "lock_limits", "set_queue", "get_queue", "found_queue", "settings_of",
     "orgs_with_retention", "make_partitions", "drop_partitions", "wake", "go_along_indexes",
     "signing_keys", "first_signing_key", "retire_signing_keys", "forget_signing_keys",
     # a person asks, and what is asked for is everything of an org

@@ -12,7 +12,7 @@ import pytest
 import fresh_database
 import prepared
 import weft
-from weft.access import keys
+from weft.access import keys, tiers, users
 from weft.cluster import model as cluster
 from weft.db import fresh, statements
 from weft.db.tx import Tx
@@ -123,6 +123,8 @@ STATES = {
     ("task_logs", "level"): queue.LogLevel,
     ("nodes", "status"): cluster.NodeStatus,
     ("keys", "role"): keys.KeyRole,
+    ("users", "role"): users.UserRole,
+    ("orgs", "tier"): tiers.Tier,
     ("change_inbox", "op"): feed.Op,
     ("changes", "op"): feed.Op,
 }

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 import hands
-from weft.access import keys
+from weft.access import keys, orgs
 from weft.base import errors, ids
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -91,9 +91,9 @@ async def test_a_tenant_cannot_read_hashes(database: Database) -> None:
 
 
 async def test_an_org_is_found_by_its_slug(tx: Tx) -> None:
-    assert await keys.org(tx, "default") == ORG
+    assert await orgs.find(tx, "default") == ORG
     with pytest.raises(errors.NotFound, match="no org 'nowhere'"):
-        await keys.org(tx, "nowhere")
+        await orgs.find(tx, "nowhere")
 
 
 async def test_keys_exist_while_one_opens_something(tx: Tx) -> None:

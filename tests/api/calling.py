@@ -12,7 +12,7 @@ from weft.api import server
 from weft.base import ids
 from weft.db.database import Database
 
-ROLES = ("reader", "writer", "admin", "worker")
+ROLES = ("reader", "writer", "admin", "worker", "operator")
 
 
 @dataclasses.dataclass

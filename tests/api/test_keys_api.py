@@ -16,7 +16,7 @@ async def test_an_admin_makes_lists_and_revokes_keys(api: Caller) -> None:
     assert made.json()["created_by"] == "key:admin" and made.json()["expires_at"] is not None
     assert (await api.post("/v1/tasks", {"kind": "a"}, key=key)).status_code == 201
     listed = (await api.get("/v1/keys")).json()["items"]
-    assert [one["name"] for one in listed] == ["deploy", "worker", "admin", "writer", "reader"]
+    assert [one["name"] for one in listed] == ["deploy", "operator", "worker", "admin", "writer", "reader"]
     assert key not in str(listed) and listed[0]["last_used_at"] is not None
     gone = await api.delete(f"/v1/keys/{id}")
     assert gone.status_code == 200 and gone.json()["revoked_at"] is not None
@@ -25,7 +25,7 @@ async def test_an_admin_makes_lists_and_revokes_keys(api: Caller) -> None:
 async def test_keys_come_by_pages(api: Caller) -> None:
     first = (await api.get("/v1/keys?limit=3")).json()
     second = (await api.get(f"/v1/keys?limit=3&cursor={first['next_cursor']}")).json()
-    assert [one["name"] for one in first["items"] + second["items"]] == ["worker", "admin", "writer", "reader"]
+    assert [one["name"] for one in first["items"] + second["items"]] == ["operator", "worker", "admin", "writer", "reader"]
     assert second["next_cursor"] is None
 
 

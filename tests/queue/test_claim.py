@@ -6,6 +6,7 @@ from collections import Counter
 
 import hands
 from hands import ORG
+from weft.access import orgs
 from weft.base import ids
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -100,7 +101,7 @@ async def test_a_queue_paused_after_the_look_is_left_out_by_the_claim_itself(tx:
 
 async def test_an_org_limited_after_the_look_is_left_out_by_the_claim_itself(tx: Tx) -> None:
     await hands.put(tx)
-    await tasks.limit_org(tx, org=ORG, max_concurrent=1, actor="test")
+    await orgs.change(tx, id=ORG, max_concurrent=1, actor="test")
     assert await _take(tx, 10) == []
 
 

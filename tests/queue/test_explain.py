@@ -7,6 +7,7 @@ import pytest
 
 import hands
 from hands import ORG
+from weft.access import orgs
 from weft.base import errors, ids
 from weft.db.tx import Tx
 from weft.queue import explain, tasks
@@ -73,7 +74,7 @@ async def test_its_queue_is_paused_for_its_org_or_for_all(tx: Tx) -> None:
 
 async def test_its_orgs_limit_is_full(tx: Tx) -> None:
     await worker(tx)
-    await tasks.limit_org(tx, org=ORG, max_concurrent=1, actor="t")
+    await orgs.change(tx, id=ORG, max_concurrent=1, actor="t")
     first, second = await hands.put(tx), await hands.put(tx)
     assert (await why(tx, second)).code == "in_line"
     await hands.claim_special(tx)
@@ -154,7 +155,7 @@ async def test_it_was_cancelled(tx: Tx) -> None:
 
 async def test_every_reason_that_applies_is_said(tx: Tx) -> None:
     await limit(tx, paused=True)
-    await tasks.limit_org(tx, org=ORG, max_concurrent=0, actor="t")
+    await orgs.change(tx, id=ORG, max_concurrent=0, actor="t")
     answer = await why(tx, await hands.put(tx, delay=60))
     assert answer.code == "not_due" and len(answer.reasons) == 4
 

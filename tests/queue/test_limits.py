@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import hands
 from hands import ORG
+from weft.access import orgs
 from weft.base import errors, ids
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -29,7 +30,7 @@ async def limit(tx: Tx, queue: str = "default", *, org: uuid.UUID = ORG, **setti
 
 
 async def test_an_orgs_limit_holds_across_its_queues(tx: Tx) -> None:
-    await tasks.limit_org(tx, org=ORG, max_concurrent=3, actor="test")
+    await orgs.change(tx, id=ORG, max_concurrent=3, actor="test")
     await hands.put_many(tx, 5, queue="a")
     await hands.put_many(tx, 5, queue="b", capabilities=["gpu"])
     held = await hands.claim_special(tx, capabilities=["gpu"])
@@ -40,7 +41,7 @@ async def test_an_orgs_limit_holds_across_its_queues(tx: Tx) -> None:
 
 async def test_an_orgs_limit_does_not_touch_another_org(tx: Tx) -> None:
     other = await hands.new_org(tx, "other")
-    await tasks.limit_org(tx, org=ORG, max_concurrent=0, actor="test")
+    await orgs.change(tx, id=ORG, max_concurrent=0, actor="test")
     await hands.put_many(tx, 5)
     await hands.put_many(tx, 5, org=other)
     assert {task.org for task in await hands.claim_plain(tx)} == {str(other)}
@@ -48,9 +49,9 @@ async def test_an_orgs_limit_does_not_touch_another_org(tx: Tx) -> None:
 
 
 async def test_a_lifted_limit_is_gone(tx: Tx) -> None:
-    await tasks.limit_org(tx, org=ORG, max_concurrent=1, actor="test")
+    await orgs.change(tx, id=ORG, max_concurrent=1, actor="test")
     await hands.put_many(tx, 5)
-    await tasks.limit_org(tx, org=ORG, max_concurrent=None, actor="test")
+    await orgs.change(tx, id=ORG, max_concurrent=None, actor="test")
     assert len(await hands.claim_plain(tx)) == 5
 
 
@@ -167,12 +168,12 @@ async def test_settings_that_make_no_sense_are_refused(database: Database) -> No
             async with database.tx() as tx:
                 await limit(tx, **settings)
     async with database.tx() as tx:
-        with pytest.raises(errors.InvalidInput, match="must not be negative"):
-            await tasks.limit_org(tx, org=ORG, max_concurrent=-1, actor="test")
-        with pytest.raises(errors.InvalidInput, match="belongs to one org"):
-            await tasks.limit_org(tx, org=EVERY, max_concurrent=1, actor="test")
+        with pytest.raises(errors.InvalidInput, match="whole number from 0"):
+            await orgs.change(tx, id=ORG, max_concurrent=-1, actor="test")
         with pytest.raises(errors.NotFound):
-            await tasks.limit_org(tx, org=uuid.uuid4(), max_concurrent=1, actor="test")
+            await orgs.change(tx, id=EVERY, max_concurrent=1, actor="test")
+        with pytest.raises(errors.NotFound):
+            await orgs.change(tx, id=uuid.uuid4(), max_concurrent=1, actor="test")
         with pytest.raises(errors.InvalidName):
             await limit(tx, "a+b")
 
@@ -190,7 +191,7 @@ async def test_never_eleven_under_a_limit_of_ten_with_eight_claimers(
 ) -> None:
     async with database.tx() as tx:
         if limited == "org":
-            await tasks.limit_org(tx, org=ORG, max_concurrent=10, actor="test")
+            await orgs.change(tx, id=ORG, max_concurrent=10, actor="test")
         elif limited == "queue":
             await limit(tx, org=EVERY, max_running=10)
         for _ in range(150):

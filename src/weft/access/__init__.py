@@ -1,7 +1,10 @@
-"""Who may come in: orgs, keys, and the principal that a credential stands for.
+"""Who may come in: orgs, users and their roles, keys, and the principal that a credential stands for.
 
-    Authorization: Bearer weft_…   ──sha-256──▶ weft.keys ──▶ Principal(org, actor, role)
+    Authorization: Bearer weft_…   ──sha-256──▶ weft.keys ─────┐
+    Authorization: Bearer eyJ…     ──issuer's key──▶ weft.users ─┴▶ Principal(org, actor, role, scopes, org_roles)
 
 Invariants. A key's text is shown once, when it is made; only its hash is kept. The org comes from the credential and
-from nowhere else. A key that was revoked or has expired opens nothing, everywhere, within a second.
+from nowhere else. A credential that was revoked or has expired, whose user is gone or whose org is suspended opens
+nothing, everywhere, within a second. What writes these tables for a request is confined to the request's org by the
+database as well (`Database.tx(org=…, engine=True)`).
 """

@@ -3,10 +3,13 @@
 import dataclasses
 import datetime as dt
 import hashlib
+import re
 import secrets
 import uuid
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
+from weft.access import principal
 from weft.access.principal import Principal
 from weft.base import errors, names
 from weft.db import statements
@@ -15,7 +18,7 @@ from weft.journal import record
 
 SQL = statements.load("weft.access")
 
-KeyRole = Literal["reader", "writer", "admin", "worker"]
+KeyRole = Literal["reader", "writer", "admin", "operator", "worker"]
 
 API_PREFIX = "weft_"
 WORKER_PREFIX = "weftw_"
@@ -23,6 +26,9 @@ _SECRET_BYTES = 32
 _SHOWN = 6
 """Characters after the prefix that are kept, so that people can tell their keys apart."""
 _NEWEST = uuid.UUID(int=(1 << 128) - 1)
+_SCOPE = re.compile(r"[a-z]{1,32}\.([a-z_]{1,32}|\*)")
+MOST_SCOPES = 64
+MOST_RATE = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,6 +39,9 @@ class Key:
     org_id: uuid.UUID
     name: str
     role: KeyRole
+    scopes: list[str]
+    request_rate: int | None
+    request_burst: int | None
     prefix: str
     created_by: str
     created_at: dt.datetime
@@ -54,16 +63,21 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Key))
 
 
 async def create(
-    tx: Tx, *, org: uuid.UUID, name: str, role: KeyRole, actor: str, lasts: dt.timedelta | None = None
-) -> tuple[Key, str]:
-    """A new key and its text, which nobody can read again. It expires after `lasts`, by the database's clock."""
+    tx: Tx, *, org: uuid.UUID, name: str, role: KeyRole, actor: str, lasts: dt.timedelta | None = None,
+    scopes: Sequence[str] = (), request_rate: int | None = None, request_burst: int | None = None,
+) -> tuple[Key, str]:  # fmt: skip
+    """A new key and its text, which nobody can read again. It expires after `lasts`, by the database's clock.
+
+    `scopes` hold it to some of what its role may. `request_rate` and `request_burst` are requests a second and at once.
+    """
     if lasts is not None and lasts <= dt.timedelta(0):
         raise errors.InvalidInput("a key must last longer than nothing")
     text = (WORKER_PREFIX if role == "worker" else API_PREFIX) + secrets.token_urlsafe(_SECRET_BYTES)
     row = await tx.row(
         SQL.insert_key,
         {
-            "org_id": org, "name": names.check(name, what="key name"), "role": role,
+            "org_id": org, "name": names.check(name, what="key name"), "role": role, "scopes": _scopes(scopes),
+            "request_rate": _rate(request_rate), "request_burst": _rate(request_burst),
             "prefix": text[: text.index("_") + 1 + _SHOWN], "hash": hashed(text), "created_by": actor,
             "lasts": lasts,
         },
@@ -94,12 +108,23 @@ async def find(tx: Tx, text: str) -> Found | None:
     row = await tx.row(SQL.find_key, {"hash": hashed(text)})
     if row is None:
         return None
-    id, org, name, role, revoked, expired, stale = row
+    id, org, name, role, revoked, expired, stale, suspended, scopes, *rates = row
     if revoked:
         raise errors.Unauthenticated("the key was revoked; ask an admin of your org for a new one")
     if expired:
         raise errors.Unauthenticated("the key has expired; ask an admin of your org for a new one")
-    return Found(id, Principal(org=org, actor=f"key:{name}", role=role), stale)
+    if suspended:
+        raise errors.Unauthenticated("the key's org is suspended; ask whoever runs this server")
+    own, orgs = principal.rate(*rates[:2]), principal.rate(*rates[2:])
+    who = Principal(
+        org=org, actor=f"key:{name}", role=role, scopes=frozenset(scopes), key=id, rate=own, org_rate=orgs
+    )  # fmt: skip
+    return Found(id, who, stale)
+
+
+async def stands(tx: Tx, id: uuid.UUID) -> bool:
+    """Whether a key still opens something."""
+    return bool(await tx.value(SQL.key_stands, {"id": id}))
 
 
 async def touch(tx: Tx, id: uuid.UUID) -> None:
@@ -112,25 +137,32 @@ async def exist(tx: Tx) -> bool:
     return bool(await tx.value(SQL.any_key))
 
 
-async def org(tx: Tx, slug: str) -> uuid.UUID:
-    """The org called so."""
-    found: uuid.UUID | None = await tx.value(SQL.find_org, {"slug": slug})
-    if found is None:
-        raise errors.NotFound(f"there is no org {slug!r}")
-    return found
-
-
 def hashed(text: str) -> bytes:
     """A key is 256 random bits, so a plain hash hides it as well as a slow one would."""
     return hashlib.sha256(text.encode()).digest()
 
 
-def _key(row: tuple[object, ...]) -> Key:
-    return Key(**dict(zip(_FIELDS, row, strict=True)))  # type: ignore[arg-type]
+def _scopes(scopes: Sequence[str]) -> list[str]:
+    if len(scopes) > MOST_SCOPES:
+        raise errors.InvalidInput(f"a key has at most {MOST_SCOPES} scopes")
+    for one in scopes:
+        if not isinstance(one, str) or not _SCOPE.fullmatch(one):
+            raise errors.InvalidInput(f"{str(one)[:80]!r} is not a scope; write an action such as task.read, or task.*")
+    return sorted(set(scopes))
+
+
+def _rate(value: int | None) -> int | None:
+    if value is not None and not 1 <= value <= MOST_RATE:
+        raise errors.InvalidInput(f"requests a second must be from 1 to {MOST_RATE:,}, not {value}")
+    return value
+
+
+def _key(row: tuple[Any, ...]) -> Key:
+    return Key(**dict(zip(_FIELDS, row, strict=True)))
 
 
 async def _journal(tx: Tx, key: Key, *, actor: str, action: str) -> None:
     await record.record(
         tx, org_id=key.org_id, actor=actor, action=action, object_type="key", object_id=str(key.id),
-        after={"name": key.name, "role": key.role},
+        after={"name": key.name, "role": key.role, "scopes": key.scopes},
     )  # fmt: skip

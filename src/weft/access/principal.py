@@ -4,8 +4,17 @@ import dataclasses
 import uuid
 from typing import Literal
 
-Role = Literal["reader", "writer", "admin", "worker", "attempt"]
-"""What a key may do; api/policy.py says what that is. `attempt`: a worker in the middle of one task, by its token."""
+Role = Literal["reader", "writer", "admin", "operator", "worker", "attempt"]
+"""What a credential may do; api/policy.py says what that is. `operator`: runs the installation, and is an admin of its
+own org. `attempt`: a worker in the middle of one task, by its token."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Rate:
+    """Requests a second, on average and at once."""
+
+    per_second: int
+    burst: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -15,3 +24,18 @@ class Principal:
     org: uuid.UUID
     actor: str
     role: Role
+    scopes: frozenset[str] = frozenset()
+    """Actions (`task.read`) or all of a thing (`task.*`) that the credential is held to; none: all that its role may."""
+    org_roles: frozenset[str] = frozenset()
+    """The org's own roles of a user, as visibility lists name them: `role:finance`."""
+    key: uuid.UUID | None = None
+    """The key it came with, if it was one."""
+    rate: Rate | None = None
+    """What this credential may ask in a second; None: nothing was said."""
+    org_rate: Rate | None = None
+    """What its org may ask in a second, all together."""
+
+
+def rate(per_second: int | None, burst: int | None) -> Rate | None:
+    """As the columns say it: without a burst, a second's worth at once."""
+    return None if per_second is None else Rate(per_second=per_second, burst=burst or per_second)

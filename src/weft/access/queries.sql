@@ -1,12 +1,18 @@
 -- Keys: made, looked at, looked up, revoked. And what requests with an Idempotency-Key were answered.
 
 -- name: insert_key
-insert into weft.keys (org_id, name, role, prefix, hash, created_by, expires_at)
-values (%(org_id)s, %(name)s, %(role)s, %(prefix)s, %(hash)s, %(created_by)s, weft.now() + %(lasts)s::interval)
-returning id, org_id, name, role, prefix, created_by, created_at, expires_at, revoked_at, last_used_at;
+insert into weft.keys (org_id, name, role, scopes, request_rate, request_burst, prefix, hash, created_by, expires_at)
+values (
+    %(org_id)s, %(name)s, %(role)s, %(scopes)s::text[], %(request_rate)s, %(request_burst)s, %(prefix)s, %(hash)s,
+    %(created_by)s, weft.now() + %(lasts)s::interval)
+returning
+    id, org_id, name, role, scopes, request_rate, request_burst, prefix, created_by, created_at, expires_at, revoked_at,
+    last_used_at;
 
 -- name: list_keys
-select k.id, k.org_id, k.name, k.role, k.prefix, k.created_by, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+select
+    k.id, k.org_id, k.name, k.role, k.scopes, k.request_rate, k.request_burst, k.prefix, k.created_by, k.created_at,
+    k.expires_at, k.revoked_at, k.last_used_at
 from weft.keys as k
 where k.org_id = %(org_id)s and k.id < %(before)s
 order by k.id desc
@@ -16,7 +22,9 @@ limit %(take)s;
 update weft.keys as k
 set revoked_at = coalesce(k.revoked_at, weft.now())
 where k.id = %(id)s and k.org_id = %(org_id)s
-returning k.id, k.org_id, k.name, k.role, k.prefix, k.created_by, k.created_at, k.expires_at, k.revoked_at, k.last_used_at;
+returning
+    k.id, k.org_id, k.name, k.role, k.scopes, k.request_rate, k.request_burst, k.prefix, k.created_by, k.created_at,
+    k.expires_at, k.revoked_at, k.last_used_at;
 
 -- Who a credential is: one look-up in the unique index of hashes.
 -- name: find_key
@@ -24,9 +32,24 @@ select
     k.id, k.org_id, k.name, k.role,
     k.revoked_at is not null,
     coalesce(k.expires_at <= weft.now(), false),
-    coalesce(k.last_used_at < weft.now() - interval '1 minute', true)
+    coalesce(k.last_used_at < weft.now() - interval '1 minute', true),
+    o.suspended_at is not null,
+    k.scopes, k.request_rate, k.request_burst, o.request_rate, o.request_burst
 from weft.keys as k
+join weft.orgs as o
+    on o.id = k.org_id
 where k.hash = %(hash)s;
+
+-- Whether what was claimed with a key may still be spoken for.
+-- name: key_stands
+select exists (
+    select
+    from weft.keys as k
+    join weft.orgs as o
+        on o.id = k.org_id
+    where k.id = %(id)s and k.revoked_at is null and o.suspended_at is null
+        and (k.expires_at is null or k.expires_at > weft.now())
+);
 
 -- name: touch_key
 update weft.keys as k
@@ -39,11 +62,6 @@ select exists (
     from weft.keys as k
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > weft.now())
 );
-
--- name: find_org
-select o.id
-from weft.orgs as o
-where o.slug = %(slug)s;
 
 -- Whoever comes second with the same key waits here until the first has committed or gone.
 -- name: begin_idempotent

@@ -1,19 +1,24 @@
--- access: who may do what. Orgs and keys; users and roles of their own come with their issue.
+-- access: who may do what. Orgs and keys here; users and their roles in people.sql.
 
 create table weft.orgs (
     id uuid primary key default weft.uuid7(),
     name text not null,
     slug text not null unique check (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
-    tier text not null default 'standard',
-    settings jsonb not null default '{}',
+    tier text not null default 'standard' check (tier in ('free', 'standard', 'enterprise')),
+    settings jsonb not null default '{}' check (jsonb_typeof(settings) = 'object'),
     max_jobs integer check (max_jobs >= 0),
     -- null: no limit, and then its work is claimed on the fast path
     max_concurrent integer check (max_concurrent >= 0),
+    -- requests a second over HTTP, on average and at once; null: the server's own
+    request_rate integer check (request_rate > 0),
+    request_burst integer check (request_burst > 0),
     -- share of claims when orgs compete
     weight smallint not null default 1 check (weight between 1 and 100),
     -- null: kept for ever
     retention interval,
-    created_at timestamptz not null default weft.now()
+    created_at timestamptz not null default weft.now(),
+    -- set: nobody comes in with a credential of this org
+    suspended_at timestamptz
 );
 
 -- The org of everything that names none, with a fixed id so that code can say it without asking.
@@ -23,7 +28,11 @@ values ('00000000-0000-7000-8000-000000000001', 'Default', 'default');
 alter table weft.orgs enable row level security;
 alter table weft.orgs force row level security;
 create policy owner on weft.orgs to current_user using (true) with check (true);
-create policy engine on weft.orgs to weft_engine using (true) with check (true);
+create policy engine on weft.orgs for select to weft_engine using (true);
+create policy engine_adds on weft.orgs for insert to weft_engine with check (weft.current_org() is null);
+-- in a transaction that says its org the engine changes no other
+create policy engine_changes on weft.orgs for update to weft_engine
+    using (weft.current_org() is null or id = weft.current_org());
 create policy tenant on weft.orgs for select to weft_tenant using (id = weft.current_org());
 grant select, insert, update on weft.orgs to weft_engine;
 grant select on weft.orgs to weft_tenant;
@@ -33,7 +42,11 @@ create table weft.keys (
     id uuid primary key default weft.uuid7(),
     org_id uuid not null references weft.orgs (id),
     name text not null,
-    role text not null check (role in ('reader', 'writer', 'admin', 'worker')),
+    role text not null check (role in ('reader', 'writer', 'admin', 'operator', 'worker')),
+    -- actions it is held to, of those its role allows; none: all of them
+    scopes text[] not null default '{}',
+    request_rate integer check (request_rate > 0),
+    request_burst integer check (request_burst > 0),
     -- its first characters, so that people can tell their keys apart
     prefix text not null,
     hash bytea not null unique check (octet_length(hash) = 32),
@@ -63,24 +76,25 @@ create table weft.idempotency_keys (
 
 create index idempotency_keys_by_age on weft.idempotency_keys (created_at);
 
-do $$
-declare
-    owned text;
-begin
-    foreach owned in array array['keys', 'idempotency_keys'] loop
-        execute format('alter table weft.%I enable row level security', owned);
-        execute format('alter table weft.%I force row level security', owned);
-        execute format('create policy owner on weft.%I to current_user using (true) with check (true)', owned);
-        execute format('create policy engine on weft.%I to weft_engine using (true) with check (true)', owned);
-        execute format(
-            'create policy tenant on weft.%I to weft_tenant '
-            'using (org_id = weft.current_org()) with check (org_id = weft.current_org())', owned);
-        execute format('grant select, insert, update, delete on weft.%I to weft_engine', owned);
-    end loop;
-end;
-$$;
-
+alter table weft.keys enable row level security;
+alter table weft.keys force row level security;
+create policy owner on weft.keys to current_user using (true) with check (true);
+-- confined to its transaction's org, if that has one
+create policy engine on weft.keys to weft_engine
+    using (weft.current_org() is null or org_id = weft.current_org());
+create policy tenant on weft.keys for select to weft_tenant using (org_id = weft.current_org());
+grant select, insert, update, delete on weft.keys to weft_engine;
 -- Nobody reads a hash on behalf of a user. Nor makes a key: users' own roles may be tenants, and none of them an admin.
-grant select (id, org_id, name, role, prefix, created_by, created_at, expires_at, revoked_at, last_used_at)
-    on weft.keys to weft_tenant;
+grant select (
+    id, org_id, name, role, scopes, request_rate, request_burst, prefix, created_by, created_at, expires_at, revoked_at,
+    last_used_at
+) on weft.keys to weft_tenant;
+
+alter table weft.idempotency_keys enable row level security;
+alter table weft.idempotency_keys force row level security;
+create policy owner on weft.idempotency_keys to current_user using (true) with check (true);
+create policy engine on weft.idempotency_keys to weft_engine using (true) with check (true);
+create policy tenant on weft.idempotency_keys to weft_tenant
+    using (org_id = weft.current_org()) with check (org_id = weft.current_org());
+grant select, insert, update, delete on weft.idempotency_keys to weft_engine;
 grant select, insert, update on weft.idempotency_keys to weft_tenant;

@@ -1,22 +1,25 @@
 """From the Authorization header to a `Principal`.
 
-Keys are looked up by hash, in one indexed query, and remembered for a second: a revoked key is refused everywhere
-within that second, and a busy client costs one look-up a second rather than one a request.
+Keys are looked up by hash, in one indexed query; tokens of the configured issuer are verified and their subject is looked
+up. Either is remembered for a second: a key that is revoked, a user who is removed is refused everywhere within that
+second, and a busy client costs one look-up a second rather than one a request.
 """
 
+import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from weft.access import keys
+from weft.access import jwt, keys, oidc
+from weft.access.oidc import Issuer
 from weft.access.principal import Principal
 from weft.base import errors
 from weft.db.database import Database
 
 REMEMBERED = 1.0
-"""Seconds until a key is looked up again, and so how long a revoked one may still work."""
+"""Seconds until a credential is looked up again, and so how long a revoked one may still work."""
 
 MOST = 4096
-_LONGEST = 4096
+_LONGEST = jwt.LONGEST
 _HOW = "send `Authorization: Bearer weft_…` with a key made by `weft key create`"
 
 Resolver = Callable[[str], Awaitable[Principal]]
@@ -24,18 +27,19 @@ Resolver = Callable[[str], Awaitable[Principal]]
 
 
 class Credentials:
-    """Who is asking. One per server; `schemes` adds prefixes of credentials that are no keys."""
+    """Who is asking. One per server; `schemes` adds prefixes of credentials that are no keys, `issuer` those of users."""
 
     def __init__(
-        self, database: Database, *, schemes: Mapping[str, Resolver] | None = None,
+        self, database: Database, *, schemes: Mapping[str, Resolver] | None = None, issuer: Issuer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._database = database
         self._clock = clock
+        self._issuer = issuer
         self._schemes: dict[str, Resolver] = {
             keys.API_PREFIX: self._key, keys.WORKER_PREFIX: self._key, **(schemes or {})
         }  # fmt: skip
-        self._known: dict[str, tuple[float, Principal]] = {}
+        self._known: dict[bytes, tuple[float, Principal]] = {}
 
     async def principal(self, authorization: str | None) -> Principal:
         """Whom the header's credential stands for; Unauthenticated, saying what is wrong, if to nobody."""
@@ -46,15 +50,17 @@ class Credentials:
         if scheme.lower() != "bearer" or not text or len(text) > _LONGEST:
             raise errors.Unauthenticated(f"the Authorization header is not understood; {_HOW}")
         resolve = self._schemes.get(text[: text.find("_") + 1])
+        if resolve is None and self._issuer is not None and jwt.looks_like_one(text):
+            resolve = self._token
         if resolve is None:
             raise errors.Unauthenticated(f"the credential is not one of ours; {_HOW}")
         return await resolve(text)
 
     async def _key(self, text: str) -> Principal:
         now = self._clock()
-        known = self._known.get(text)
-        if known is not None and now - known[0] < REMEMBERED:
-            return known[1]
+        which = keys.hashed(text)
+        if (known := self._remembered(which, now)) is not None:
+            return known
         # the engine, because the org is what we are asking for
         async with self._database.once() as tx:
             found = await keys.find(tx, text)
@@ -63,12 +69,27 @@ class Credentials:
         if found.stale:
             async with self._database.once() as tx:
                 await keys.touch(tx, found.id)
-        self._remember(text, found.principal, at=now)
-        return found.principal
+        return self._remember(which, found.principal, at=now)
 
-    def _remember(self, text: str, principal: Principal, *, at: float) -> None:
+    async def _token(self, text: str) -> Principal:
+        assert self._issuer is not None
+        now = self._clock()
+        which = hashlib.sha256(text.encode()).digest()
+        if (known := self._remembered(which, now)) is not None:
+            return known
+        proven = await self._issuer.known(text)
+        async with self._database.once() as tx:
+            found = await oidc.find(tx, proven, leeway=self._issuer.oidc.leeway)
+        return self._remember(which, found, at=now)
+
+    def _remembered(self, which: bytes, now: float) -> Principal | None:
+        known = self._known.get(which)
+        return known[1] if known is not None and now - known[0] < REMEMBERED else None
+
+    def _remember(self, which: bytes, principal: Principal, *, at: float) -> Principal:
         if len(self._known) >= MOST:
             self._known = {old: seen for old, seen in self._known.items() if at - seen[0] < REMEMBERED}
             if len(self._known) >= MOST:
                 self._known.clear()
-        self._known[text] = at, principal
+        self._known[which] = at, principal
+        return principal

@@ -19,9 +19,11 @@ class Denials:
         self._database = database
         self._written: dict[tuple[uuid.UUID, str, str], float] = {}
 
-    async def record(self, principal: Principal, operation: Operation) -> None:
+    async def record(self, principal: Principal, operation: Operation, *, action: str | None = None) -> None:
+        """`action`: what was wanted of the operation, if that needs more than the operation itself."""
+        action = action or operation.action
         now = time.monotonic()
-        which = principal.org, principal.actor, operation.action
+        which = principal.org, principal.actor, action
         if now - self._written.get(which, -_EVERY) < _EVERY:
             return
         if len(self._written) >= _MOST:
@@ -30,5 +32,5 @@ class Denials:
         async with self._database.tx(org=principal.org) as tx:
             await record.record(
                 tx, org_id=principal.org, actor=principal.actor, action="access.denied", object_type="operation",
-                object_id=operation.name, after={"action": operation.action, "role": principal.role},
+                object_id=operation.name, after={"action": action, "role": principal.role},
             )  # fmt: skip

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from weft.access.principal import Principal
-from weft.api import denials, idempotency, policy, reply, request
+from weft.api import denials, idempotency, policy, reply, request, standing
 from weft.api.credentials import Credentials
 from weft.api.metrics import Remembered
 from weft.api.operation import Call, Operation
@@ -67,13 +67,29 @@ class Endpoint:
         principal = await self._let_in(operation, headers)
         if principal is not NOBODY:
             scope["weft.org"] = principal.org
+        still = self._still(operation, headers)
         raw = await request.read(receive, headers=headers, most=operation.max_body)
         call: Call[Any, Any] = Call(
             principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
             body=request.body(operation, raw, headers=headers), headers=headers, database=self._service.database,
             hub=self._service.hub, request_id=scope["weft.request_id"], service=self._service,
-            left=lambda: request.left(receive),
+            left=lambda: request.left(receive), still=still,
         )  # fmt: skip
+        try:
+            answer = await self._handle(operation, call, scope=scope, raw=raw)
+        except errors.Forbidden as refused:
+            # what is wanted may need more than the operation itself
+            if "action" in refused.details:
+                await self._service.denials.record(principal, operation, action=refused.details["action"])
+            raise
+        if not isinstance(answer.body, bytes):
+            answer.body = standing.pieces(answer.body, still)
+        elif operation.method == "GET":
+            await still()  # it may have waited
+        return answer
+
+    async def _handle(self, operation: Operation, call: Call[Any, Any], *, scope: Scope, raw: bytes) -> reply.Reply:
+        headers = call.headers
         key = headers.get(idempotency.HEADER) if operation.idempotent else None
         if key is not None:
             asked = idempotency.fingerprint(operation, path=scope["path"], query=scope["query_string"], body=raw)
@@ -94,3 +110,12 @@ class Endpoint:
             await self._service.denials.record(principal, operation)
             raise
         return principal
+
+    def _still(self, operation: Operation, headers: Mapping[str, str]) -> standing.Still:
+        if operation.action == policy.PUBLIC or self._service.local is not None:
+            return standing.always
+
+        async def still() -> None:
+            await self._service.credentials.principal(headers.get("authorization"))
+
+        return still

@@ -2,14 +2,19 @@
 
 import datetime as dt
 import uuid
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from weft.access import keys as kernel
 from weft.access.keys import KeyRole
-from weft.api import fields, pages
+from weft.api import fields, pages, policy
 from weft.api.operation import Call, Operation
+
+Scope = Annotated[
+    str, msgspec.Meta(pattern=r"^[a-z]{1,32}\.([a-z_]{1,32}|\*)$", max_length=65, description="`task.read`, or `task.*`.")
+]
+Rate = Annotated[int, msgspec.Meta(ge=1, le=kernel.MOST_RATE)]
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -18,6 +23,12 @@ class NewKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: fields.Name
     role: KeyRole
     expires_in: fields.Span | None = None
+    scopes: Annotated[list[Scope], msgspec.Meta(max_length=kernel.MOST_SCOPES)] = []
+    """Actions it is held to, of those its role allows; none: all of them."""
+    request_rate: Rate | None = None
+    """Requests a second, on average."""
+    request_burst: Rate | None = None
+    """Requests at once."""
 
 
 class Key(msgspec.Struct, kw_only=True):
@@ -26,6 +37,9 @@ class Key(msgspec.Struct, kw_only=True):
     id: uuid.UUID
     name: str
     role: KeyRole
+    scopes: list[str]
+    request_rate: int | None
+    request_burst: int | None
     prefix: str
     created_by: str
     created_at: dt.datetime
@@ -49,12 +63,15 @@ class KeyPlace(msgspec.Struct, frozen=True):
 
 async def create(call: Call[NewKey, None]) -> MadeKey:
     wanted = call.body
+    policy.check_scopes(wanted.scopes)
+    policy.must_have(call.principal, wanted.role, wanted.scopes)
     lasts = None if wanted.expires_in is None else dt.timedelta(seconds=wanted.expires_in)
     # the engine, because a tenant may be any SQL user and must not make keys
     async with call.engine_tx() as tx:
         made, text = await kernel.create(
-            tx, org=call.principal.org, name=wanted.name, role=wanted.role, actor=call.principal.actor, lasts=lasts
-        )
+            tx, org=call.principal.org, name=wanted.name, role=wanted.role, actor=call.principal.actor, lasts=lasts,
+            scopes=wanted.scopes, request_rate=wanted.request_rate, request_burst=wanted.request_burst,
+        )  # fmt: skip
     return MadeKey(**_fields(made), key=text)
 
 
@@ -80,8 +97,9 @@ def _fields(key: kernel.Key) -> dict[str, Any]:
     return {name: getattr(key, name) for name in Key.__struct_fields__}
 
 
-_EXAMPLE = {
-    "id": "01890f3e-7b2c-7cc0-98c4-dc0c0c07398f", "name": "deploy", "role": "writer", "prefix": "weft_3pZk1x",
+_EXAMPLE: dict[str, Any] = {
+    "id": "01890f3e-7b2c-7cc0-98c4-dc0c0c07398f", "name": "deploy", "role": "writer", "scopes": [],
+    "request_rate": None, "request_burst": None, "prefix": "weft_3pZk1x",
     "created_by": "key:root", "created_at": "2026-01-05T09:30:00Z", "expires_at": None, "revoked_at": None,
     "last_used_at": None,
 }  # fmt: skip
@@ -90,8 +108,10 @@ OPERATIONS = (
     Operation(
         "POST", "/v1/keys", action="key.write", handler=create, summary="Make a key",
         description="The key is in the answer and never again. There is no Idempotency-Key here: an answer with a secret "
-        "is not kept.",
-        body=NewKey, answer=MadeKey, status=201, errors=("INVALID_NAME",), example={"name": "deploy", "role": "writer"},
+        "is not kept. Nobody gives away more than they have: an operator's key takes an operator, and a key with scopes "
+        "makes keys within them.",
+        body=NewKey, answer=MadeKey, status=201, errors=("INVALID_NAME",),
+        example={"name": "deploy", "role": "writer", "scopes": ["task.*"]},
         answer_example={**_EXAMPLE, "key": "weft_3pZk1x…"},
     ),
     Operation(

@@ -51,7 +51,7 @@ async def _kernel(call: Call[None, None]) -> AsyncIterator[str]:
         names = await counts.names(tx, org=org, take=MOST_QUEUES)
         queues = await counts.queues(tx, org=org, names=names)
         totals = await counts.by_state(tx, org=org)
-        known = collections.Counter(one.status for one in await nodes.known(tx))
+        known = collections.Counter(one.status for one in await nodes.known(tx, org=org))
     waiting: list[Sample] = [
         ("weft_queue_tasks", {"queue": one.queue, "state": state}, float(getattr(one, state).count))
         for one in queues

@@ -62,7 +62,7 @@ async def page(call: Call[None, NodeQuery]) -> pages.Page[Node]:
     place = call.query.place(NodePlace)
     async with call.tx() as tx:
         found = await kernel.seen(
-            tx, statuses=call.query.status, take=call.query.limit + 1,
+            tx, org=call.principal.org, statuses=call.query.status, take=call.query.limit + 1,
             before=None if place is None else (place.started_at, place.id),
         )  # fmt: skip
         running = await counts.running_by_node(tx, org=call.principal.org)
@@ -74,7 +74,7 @@ async def page(call: Call[None, NodeQuery]) -> pages.Page[Node]:
 
 async def get(call: Call[None, None]) -> Node:
     async with call.tx() as tx:
-        found = await kernel.one(tx, id=call.id)
+        found = await kernel.one(tx, id=call.id, org=call.principal.org)
         running = await counts.running_by_node(tx, org=call.principal.org)
     return _shown(found, running=running.get(found.id, 0))
 

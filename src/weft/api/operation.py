@@ -29,11 +29,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from weft.access.principal import Principal
+from weft.api import standing
+from weft.api.standing import Still
+from weft.base import errors
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.db.tx import Tx
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Power = Literal["tenant", "engine", "operator"]
 
 Body = TypeVar("Body", covariant=True)
 Query = TypeVar("Query", covariant=True)
@@ -79,12 +83,14 @@ class Call(Generic[Body, Query]):
     request_id: str = ""
     service: Any = None
     """What the server's endpoints share (endpoint.Service): its operations and its traffic, for documents and metrics."""
+    still: Still = standing.always
+    """Unauthenticated if the credential was revoked since the request came: for what takes long."""
     left: Callable[[], Awaitable[None]] | None = None
     """Ends when the client has gone away; only after the body was read."""
     shared: contextlib.AsyncExitStack | None = None
     """Set if the answer is to be kept with the effect: then there is one transaction, and the frame ends it."""
     prepare: Prepare | None = None
-    _open: tuple[Tx, bool] | None = None
+    _open: tuple[Tx, Power] | None = None
 
     @property
     def opened(self) -> Tx | None:
@@ -100,28 +106,39 @@ class Call(Generic[Body, Query]):
     @contextlib.asynccontextmanager
     async def tx(self) -> AsyncIterator[Tx]:
         """A transaction as weft_tenant in the caller's org: row-level security holds whatever the statements say."""
-        async with self._tx(engine=False) as tx:
+        async with self._tx("tenant") as tx:
             yield tx
 
     @contextlib.asynccontextmanager
     async def engine_tx(self) -> AsyncIterator[Tx]:
-        """A transaction that sees every org. Only where the tenant cannot do it; say why, and filter by org yourself."""
-        async with self._tx(engine=True) as tx:
+        """A transaction with the engine's rights. Only where the tenant cannot do it; say why, and filter by org yourself.
+
+        The tables of `access/` hold it to the caller's org all the same.
+        """
+        async with self._tx("engine") as tx:
             yield tx
 
     @contextlib.asynccontextmanager
-    async def _tx(self, *, engine: bool) -> AsyncIterator[Tx]:
-        org = None if engine else self.principal.org
+    async def operator_tx(self) -> AsyncIterator[Tx]:
+        """A transaction over every org, for whoever runs the installation and for nobody else."""
+        if self.principal.role != "operator":
+            raise errors.Forbidden("only an operator may do this to any org")
+        async with self._tx("operator") as tx:
+            yield tx
+
+    @contextlib.asynccontextmanager
+    async def _tx(self, power: Power) -> AsyncIterator[Tx]:
+        org = None if power == "operator" else self.principal.org
         if self.shared is None:
-            async with self.database.tx(org=org) as tx:
+            async with self.database.tx(org=org, engine=power == "engine") as tx:
                 yield tx
             return
         if self._open is None:
-            tx = await self.shared.enter_async_context(self.database.tx(org=org))
-            self._open = tx, engine
+            tx = await self.shared.enter_async_context(self.database.tx(org=org, engine=power == "engine"))
+            self._open = tx, power
             if self.prepare is not None:
                 await self.prepare(tx)
-        if self._open[1] is not engine:
+        if self._open[1] != power:
             raise RuntimeError("an idempotent operation has one transaction: as the tenant or as the engine, not both")
         yield self._open[0]
 

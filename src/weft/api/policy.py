@@ -1,4 +1,8 @@
-"""Who may do what: one table, role × action. What is not in it cannot be registered."""
+"""Who may do what: one table, role × action. What is not in it cannot be registered.
+
+A role says what a credential may at most; its scopes, if it has any, hold it to some of that. Whatever is to be done for
+somebody (an operation over HTTP, a message on a socket, a button) names its action and asks here.
+"""
 
 from collections.abc import Iterable
 
@@ -11,9 +15,10 @@ PUBLIC = "public"
 
 EXEMPT = frozenset({"GET /health", "GET /ready"})
 
-_READ: frozenset[Role] = frozenset({"reader", "writer", "admin"})
-_WRITE: frozenset[Role] = frozenset({"writer", "admin"})
-_ADMIN: frozenset[Role] = frozenset({"admin"})
+_READ: frozenset[Role] = frozenset({"reader", "writer", "admin", "operator"})
+_WRITE: frozenset[Role] = frozenset({"writer", "admin", "operator"})
+_ADMIN: frozenset[Role] = frozenset({"admin", "operator"})
+_OPERATE: frozenset[Role] = frozenset({"operator"})
 _WORK: frozenset[Role] = frozenset({"worker"})
 
 ACTIONS: dict[str, frozenset[Role]] = {
@@ -31,11 +36,25 @@ ACTIONS: dict[str, frozenset[Role]] = {
     "lock.force": _ADMIN,
     "key.read": _ADMIN,
     "key.write": _ADMIN,
+    "user.read": _ADMIN,
+    "user.write": _ADMIN,
+    "role.read": _READ,
+    "role.write": _ADMIN,
+    "org.read": _READ,
+    "org.rename": _ADMIN,
+    "org.write": _OPERATE,
+    "me.read": frozenset({*_READ, "worker"}),
     "metrics.read": _READ,
     "docs.read": frozenset({*_READ, "worker"}),
     "work.claim": _WORK,
     "work.report": frozenset({"worker", "attempt"}),
 }
+
+UNSCOPED = frozenset({"me.read"})
+"""No scope holds these back: anybody may know who they are."""
+
+_RANK: dict[str, int] = {"reader": 0, "writer": 1, "admin": 2, "worker": 2, "operator": 3}
+"""What it takes to hand a role to somebody: at least its own rank."""
 
 
 def check(operations: Iterable[Operation]) -> None:
@@ -55,11 +74,54 @@ def check(operations: Iterable[Operation]) -> None:
 
 
 def allows(role: Role, action: str) -> bool:
+    """Whether the role may, whatever the credential is held to."""
     return role in ACTIONS.get(action, frozenset())
 
 
+def within(scopes: frozenset[str], action: str) -> bool:
+    """Whether scopes reach as far as an action; no scopes reach everywhere."""
+    return not scopes or action in scopes or f"{action.partition('.')[0]}.*" in scopes
+
+
 def require(principal: Principal, action: str) -> None:
-    """Forbidden, naming the roles that may."""
+    """Forbidden, naming the roles that may, or what the key is held to."""
     if not allows(principal.role, action):
         may = " or ".join(sorted(ACTIONS[action]))
-        raise errors.Forbidden(f"a {principal.role} key may not do {action}; use a key with the role {may}")
+        raise errors.Forbidden(f"a {principal.role} may not do {action}; come with the role {may}", action=action)
+    if action not in UNSCOPED and not within(principal.scopes, action):
+        held = ", ".join(sorted(principal.scopes))
+        raise errors.Forbidden(
+            f"the key is held to {held} and may not do {action}; use one with that scope, or with none", action=action
+        )
+
+
+def check_scopes(scopes: Iterable[str]) -> None:
+    """InvalidInput for a scope that holds nothing, most likely misspelled."""
+    families = {action.partition(".")[0] for action in ACTIONS}
+    for scope in scopes:
+        family, _, verb = scope.partition(".")
+        if scope not in ACTIONS and not (verb == "*" and family in families):
+            raise errors.InvalidInput(
+                f"there is no action {scope[:80]!r} to hold a key to; actions are {', '.join(sorted(ACTIONS))}, "
+                f"and e.g. task.* is all of them that begin so"
+            )
+
+
+def must_have(principal: Principal, role: str, scopes: Iterable[str] = ()) -> None:
+    """Forbidden if a role with these scopes is more than whoever gives it away has."""
+    if _RANK[role] > _RANK.get(principal.role, -1):
+        raise errors.Forbidden(
+            f"a {principal.role} cannot make somebody {role}: that would be more than they may themselves",
+            action=f"give.{role}",
+        )
+    wanted = list(scopes)
+    if principal.scopes and not (wanted and all(_covers(principal.scopes, scope) for scope in wanted)):
+        raise errors.Forbidden(
+            f"the key is held to {', '.join(sorted(principal.scopes))} and cannot give away more than that; name scopes "
+            f"within them, or use a key with none",
+            action=f"give.{role}",
+        )
+
+
+def _covers(scopes: frozenset[str], scope: str) -> bool:
+    return scope in scopes or f"{scope.partition('.')[0]}.*" in scopes

@@ -8,10 +8,13 @@ from weft.api import (
     metrics,
     nodes,
     openapi,
+    orgs,
     queues,
+    roles,
     task_output,
     task_pages,
     tasks,
+    users,
     worker_protocol,
 )
 from weft.api.operation import Operation
@@ -26,6 +29,9 @@ FILES = (
     locks,
     worker_protocol,
     keys,
+    orgs,
+    users,
+    roles,
     openapi,
     health,
     metrics,

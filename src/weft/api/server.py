@@ -16,6 +16,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from weft.access import oidc
 from weft.access.principal import Principal
 from weft.api import policy, reply, request, routes, work_desk
 from weft.api.credentials import Credentials, Resolver
@@ -56,8 +57,10 @@ def build(
     waiting = Waiting(database, hub=hub)
     desk = work_desk.open(database, hub=hub, closed=waiting.closed)
     known = {tokens.PREFIX: desk.tokens.principal, **(schemes or {})}
+    configured = oidc.configured(database.settings)
+    issuer = None if configured is None else oidc.Issuer(configured, allow=database.settings.allow_hosts)
     service = Service(
-        database=database, credentials=Credentials(database, schemes=known), denials=Denials(database),
+        database=database, credentials=Credentials(database, schemes=known, issuer=issuer), denials=Denials(database),
         operations=table, waiting=waiting, streams=Streams(MOST_STREAMS), desk=desk, hub=hub, local=local,
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}

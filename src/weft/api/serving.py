@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import uvicorn
 from starlette.applications import Starlette
 
-from weft.access import keys
+from weft.access import keys, oidc
 from weft.api.endpoint import Service
 from weft.base import errors
 from weft.db.database import Database
@@ -40,14 +40,14 @@ def address(listener: socket.socket) -> str:
 
 
 async def must_be_guarded(database: Database, *, host: str) -> None:
-    """ConfigError if others could reach this address and nobody has a key yet."""
-    if is_loopback(host):
+    """ConfigError if others could reach this address and there is no credential yet: no key, and no issuer of tokens."""
+    if is_loopback(host) or oidc.configured(database.settings) is not None:
         return
     async with database.once() as tx:
         if not await keys.exist(tx):
             raise errors.ConfigError(
                 f"refusing to listen on {host} before any key exists: make one with `weft key create NAME --role admin`, "
-                f"or listen on 127.0.0.1"
+                f"set WEFT_OIDC_ISSUER, or listen on 127.0.0.1"
             )
 
 

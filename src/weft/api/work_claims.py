@@ -115,7 +115,7 @@ class Claims:
                 if len(tasks) >= HEAVY and present.wakefulness.heavy(now):
                     await self._say(present, asleep=False)
                 if leaving is not None and leaving.done():
-                    await self._give_back(tasks)
+                    await self.take_back(tasks)
                     return []
                 if tasks or now >= deadline or self._closed.is_set():
                     return tasks
@@ -133,7 +133,7 @@ class Claims:
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:
-            await self._give_back(await taking)
+            await self.take_back(await taking)
             raise
 
     async def give_back(self, node: Node, claim_ids: Sequence[str]) -> None:
@@ -244,7 +244,8 @@ class Claims:
     def _token(self, asked: Asked) -> str:
         return remote.lease_token(node=asked.node.id, claim=asked.claim_id)
 
-    async def _give_back(self, tasks: Sequence[Claimed]) -> None:
+    async def take_back(self, tasks: Sequence[Claimed]) -> None:
+        """What was claimed for somebody who does not get it."""
         if tasks:
             async with self._database.tx() as tx:
                 await settling.release(tx, [task.id for task in tasks])

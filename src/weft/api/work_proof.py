@@ -58,5 +58,6 @@ def _unsigned(call: Call[Any, Any], item: Attempt) -> Proven:
         raise errors.Unauthenticated(f"whose attempt is meant is not proven; {_HOW}")
     if item.task_id is None or item.attempt is None or item.lease_token is None:
         raise errors.InvalidInput(f"which attempt is meant is not said; {_HOW}")
-    proof = Proof(str(item.task_id), item.attempt, str(item.lease_token), str(call.principal.org), 0.0)
+    by = None if call.principal.key is None else str(call.principal.key)
+    proof = Proof(str(item.task_id), item.attempt, str(item.lease_token), str(call.principal.org), 0.0, by=by)
     return Proven(proof, False)

@@ -1,10 +1,16 @@
-"""Signing and verifying task tokens, with the keys of the database remembered for a while."""
+"""Signing and verifying task tokens, with the keys of the database remembered for a while.
+
+A token is worth no more than the worker key it was claimed with: when that is revoked, so are its tokens, within a second.
+"""
 
 import asyncio
 import time
 import uuid
 
+from weft.access import keys as access
 from weft.access.principal import Principal
+from weft.api import credentials
+from weft.base import errors
 from weft.db.database import Database
 from weft.queue import signing, tokens
 from weft.queue.signing import Clock
@@ -24,6 +30,7 @@ class Tokens:
         self._loaded = -float("inf")
         self._keys: Keys | None = None
         self._clock: Clock | None = None
+        self._stood: dict[str, float] = {}
 
     async def ready(self) -> Keys:
         """The keys as they are, or were a moment ago."""
@@ -36,15 +43,30 @@ class Tokens:
         """What a token proves; Unauthenticated if nothing."""
         keys = await self.ready()
         try:
-            return keys.verify(token, now=self.now())
+            proof = keys.verify(token, now=self.now())
         except tokens.UnknownKey:
             await self._load(older=_AGAIN)
-            return (await self.ready()).verify(token, now=self.now())
+            proof = (await self.ready()).verify(token, now=self.now())
+        if proof.by is not None:
+            await self._must_stand(proof.by)
+        return proof
 
     async def principal(self, token: str) -> Principal:
         """Whom a token stands for: a worker in the middle of one task."""
         proof = await self.verify(token)
         return Principal(org=uuid.UUID(proof.org), actor=f"task:{proof.task}", role="attempt")
+
+    async def _must_stand(self, key: str) -> None:
+        """Unauthenticated if the key was revoked or has expired; looked up once a second, however many tokens it has."""
+        now = time.monotonic()
+        if now - self._stood.get(key, -float("inf")) < credentials.REMEMBERED:
+            return
+        async with self._database.once() as tx:
+            if not await access.stands(tx, uuid.UUID(key)):
+                raise errors.Unauthenticated("the key this task was claimed with was revoked or has expired")
+        if len(self._stood) >= credentials.MOST:
+            self._stood.clear()
+        self._stood[key] = now
 
     def now(self) -> float:
         """The database's time, in seconds since 1970."""

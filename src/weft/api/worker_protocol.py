@@ -53,11 +53,17 @@ async def claim(call: Call[Claim, None]) -> ClaimedTasks:
     keys = await desk.tokens.ready()
     if body.limit:
         taken = await desk.claims.claim(asked, left=call.left)
+        try:
+            await call.still()
+        except errors.Unauthenticated:
+            # revoked while it waited
+            await desk.claims.take_back(taken)
+            raise
     else:
         await desk.claims.seen(node)
         taken = []
     return ClaimedTasks(
-        tasks=_handed_out(taken, keys, now=desk.tokens.now()), lease_seconds=remote.LEASE.total_seconds(),
+        tasks=_handed_out(taken, keys, now=desk.tokens.now(), by=_by(call)), lease_seconds=remote.LEASE.total_seconds(),
         heartbeat_seconds=remote.HEARTBEAT.total_seconds(), org=org,
     )  # fmt: skip
 
@@ -75,7 +81,7 @@ async def fetch(call: Call[None, Which]) -> ClaimedTask:
     if token is None:
         signer = work_proof.desk(call).tokens
         keys = await signer.ready()
-        token = keys.sign(_proof(found, exp=signer.now() + tokens.lifetime(found.timeout)))
+        token = keys.sign(_proof(found, exp=signer.now() + tokens.lifetime(found.timeout), by=_by(call)))
     return ClaimedTask(
         task_id=found.id, attempt=found.attempt, lease_token=found.token, token=token, kind=found.kind, queue=found.queue,
         lease_seconds=found.heartbeat_timeout or remote.LEASE.total_seconds(), payload=msgspec.Raw(found.payload.encode()),
@@ -84,13 +90,18 @@ async def fetch(call: Call[None, Which]) -> ClaimedTask:
     )  # fmt: skip
 
 
-def _handed_out(tasks: list[Claimed], keys: Keys, *, now: float) -> list[ClaimedTask]:
+def _by(call: Call[Any, Any]) -> str | None:
+    return None if call.principal.key is None else str(call.principal.key)
+
+
+def _handed_out(tasks: list[Claimed], keys: Keys, *, now: float, by: str | None) -> list[ClaimedTask]:
     made: list[ClaimedTask] = []
     budget = MAX_PAYLOADS
     default = remote.LEASE.total_seconds()
     for task in tasks:
         rest = task.rest
-        proof = Proof(task.id, task.attempt, task.token, task.org, now + tokens.lifetime(rest.timeout), rest.concurrency_key)
+        exp = now + tokens.lifetime(rest.timeout)
+        proof = Proof(task.id, task.attempt, task.token, task.org, exp, rest.concurrency_key, by)
         one = ClaimedTask(
             task_id=task.id, attempt=task.attempt, lease_token=task.token, token=keys.sign(proof), kind=task.kind,
             queue=task.queue, lease_seconds=rest.heartbeat_timeout or default, timeout=rest.timeout,
@@ -105,8 +116,8 @@ def _handed_out(tasks: list[Claimed], keys: Keys, *, now: float) -> list[Claimed
     return made
 
 
-def _proof(found: remote.Fetched, *, exp: float) -> Proof:
-    return Proof(found.id, found.attempt, found.token, found.org, exp, found.concurrency_key)
+def _proof(found: remote.Fetched, *, exp: float, by: str | None) -> Proof:
+    return Proof(found.id, found.attempt, found.token, found.org, exp, found.concurrency_key, by)
 
 
 def _agent(call: Call[Any, Any]) -> str:

@@ -42,6 +42,24 @@ class Settings:
     retention_days: int | None = None
     """Days after which finished tasks are dropped, by whole months. Unset: kept for ever."""
 
+    oidc_issuer: str | None = None
+    """Whose tokens users may come with: the issuer's address, exactly as its tokens name it. Unset: keys only."""
+
+    oidc_audience: str | None = None
+    """What tokens for this server name as their audience."""
+
+    oidc_jwks_url: str | None = None
+    """Where the issuer's keys are. Unset: where its discovery document says."""
+
+    oidc_algorithm: str = "RS256"
+    """The one algorithm tokens may be signed with: RS256, PS256, ES256 or EdDSA."""
+
+    oidc_leeway: int = 30
+    """Seconds by which the issuer's clock may differ from the database's."""
+
+    oidc_org_claim: str | None = None
+    """The claim in which tokens name the org by its slug. Unset: a subject must be a user of one org only."""
+
 
 def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Settings:
     """Settings from the environment; an override that is not None wins."""
@@ -55,6 +73,12 @@ def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Setti
         "allow_shell": _flag(env, "WEFT_ALLOW_SHELL"),
         "allow_hosts": tuple(host.strip() for host in env.get("WEFT_ALLOW_HOSTS", "").split(",") if host.strip()),
         "retention_days": _number(env, "WEFT_RETENTION_DAYS", default=None),
+        "oidc_issuer": env.get("WEFT_OIDC_ISSUER") or None,
+        "oidc_audience": env.get("WEFT_OIDC_AUDIENCE") or None,
+        "oidc_jwks_url": env.get("WEFT_OIDC_JWKS_URL") or None,
+        "oidc_algorithm": env.get("WEFT_OIDC_ALGORITHM") or "RS256",
+        "oidc_leeway": _number(env, "WEFT_OIDC_LEEWAY", default=30),
+        "oidc_org_claim": env.get("WEFT_OIDC_ORG_CLAIM") or None,
     }
     found.update({name: value for name, value in overrides.items() if value is not None})
     return Settings(**found)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
 
-from weft.access import keys
+from weft.access import orgs
 from weft.access.principal import Principal
 from weft.api import server
 from weft.app import App
@@ -16,11 +16,11 @@ from weft.db.database import Database
 
 @contextlib.asynccontextmanager
 async def application(app: App | None = None, *, org: str | None, actor: str) -> AsyncIterator[Starlette]:
-    """The application over an app's database, or that of the settings. Whoever asks is an admin of the org."""
+    """The application over an app's database, or that of the settings. Whoever has the database is its operator."""
     async with contextlib.AsyncExitStack() as stack:
         opened = await stack.enter_async_context(App()) if app is None else app
         database = await opened.open()
-        principal = Principal(org=await _org(database, org), actor=actor, role="admin")
+        principal = Principal(org=await _org(database, org), actor=actor, role="operator")
         yield server.build(database, local=principal)
 
 
@@ -29,6 +29,6 @@ async def _org(database: Database, slug: str | None) -> uuid.UUID:
         return ids.DEFAULT_ORG
     async with database.once() as tx:
         try:
-            return await keys.org(tx, slug)
+            return await orgs.find(tx, slug)
         except errors.NotFound as error:
-            raise errors.ConfigError(f"{error.message}; orgs are rows of weft.orgs") from None
+            raise errors.ConfigError(f"{error.message}; `weft org list` shows those there are") from None

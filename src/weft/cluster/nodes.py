@@ -152,8 +152,8 @@ async def sweep(tx: Tx) -> int:
     return await tx.run(SQL.sweep_nodes, {"older": FORGOTTEN})
 
 
-async def known(tx: Tx) -> list[KnownNode]:
-    """Every node, oldest first."""
+async def known(tx: Tx, *, org: uuid.UUID | None = None) -> list[KnownNode]:
+    """Every node, or those that an org may know of, oldest first."""
     return [
         KnownNode(
             node=Node(
@@ -176,21 +176,26 @@ async def known(tx: Tx) -> list[KnownNode]:
             asleep=row[15],
             handled=row[16],
         )
-        for row in await tx.rows(SQL.known_nodes)
+        for row in await tx.rows(SQL.known_nodes, {"org_id": org})
     ]
 
 
 async def seen(
-    tx: Tx, *, statuses: Sequence[NodeStatus], before: tuple[dt.datetime, uuid.UUID] | None = None, take: int = 100
-) -> list[SeenNode]:
-    """Nodes for people, youngest first; `before` is (started_at, id) of the last one of the page before."""
+    tx: Tx, *, org: uuid.UUID, statuses: Sequence[NodeStatus], before: tuple[dt.datetime, uuid.UUID] | None = None,
+    take: int = 100,
+) -> list[SeenNode]:  # fmt: skip
+    """Nodes for people of an org, youngest first; `before` is (started_at, id) of the last one of the page before."""
     at, id = before or (None, None)
-    arguments = {"statuses": list(statuses), "id": None, "before_at": at, "before_id": id, "take": take}
+    arguments = {
+        "org_id": org, "statuses": list(statuses), "id": None, "before_at": at, "before_id": id, "take": take
+    }  # fmt: skip
     return [SeenNode(*row) for row in await tx.rows(SQL.seen_nodes, arguments)]
 
 
-async def one(tx: Tx, *, id: uuid.UUID) -> SeenNode:
-    arguments = {"statuses": list(get_args(NodeStatus)), "id": id, "before_at": None, "before_id": None, "take": 1}
+async def one(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> SeenNode:
+    arguments = {
+        "org_id": org, "statuses": list(get_args(NodeStatus)), "id": id, "before_at": None, "before_id": None, "take": 1
+    }  # fmt: skip
     found = await tx.row(SQL.seen_nodes, arguments)
     if found is None:
         raise errors.NotFound(f"there is no node {id}")

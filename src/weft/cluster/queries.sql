@@ -109,9 +109,10 @@ select
     n.id::text, n.hostname, n.ip_address, n.pid, n.version, n.http_port, n.roles, n.queues, n.handlers, n.capabilities,
     n.concurrency, n.lease, n.status, n.started_at, n.beat_at, n.asleep, n.handled
 from weft.nodes as n
+where %(org_id)s::uuid is null or n.org_id is null or n.org_id = %(org_id)s
 order by n.started_at, n.id;
 
--- For people: the youngest first. The age of a beat is by the database's clock.
+-- For people of an org: what serves every org, and its own HTTP workers; the youngest first. The age of a beat is by the database's clock.
 -- name: seen_nodes
 select
     n.id, n.hostname, n.ip_address, n.http_port, n.pid, n.version, n.status, n.roles, n.queues, n.handlers,
@@ -119,6 +120,7 @@ select
     extract(epoch from weft.now() - n.beat_at)::double precision, n.lease
 from weft.nodes as n
 where n.status = any(%(statuses)s::text[])
+    and (n.org_id is null or n.org_id = %(org_id)s)
     and (%(id)s::uuid is null or n.id = %(id)s)
     and (%(before_at)s::timestamptz is null or (n.started_at, n.id) < (%(before_at)s, %(before_id)s::uuid))
 order by n.started_at desc, n.id desc

@@ -3,7 +3,8 @@
     async with database.tx() as tx: ...          several statements, one transaction
     async with database.once() as tx: ...        one statement that is its own transaction (one round trip)
 
-Both take `org=`: then the work runs as `weft_tenant`, inside that org, whatever the statements say.
+Both take `org=`: then the work runs as `weft_tenant`, inside that org, whatever the statements say. With `engine=True` as
+well it keeps the engine's rights, to write what tenants may not, and is confined to the org in the tables of `access/`.
 """
 
 import asyncio
@@ -84,13 +85,13 @@ class Database:
         return await connect.connect(url, purpose=purpose)
 
     @contextlib.asynccontextmanager
-    async def tx(self, *, org: uuid.UUID | None = None) -> AsyncIterator[Tx]:
+    async def tx(self, *, org: uuid.UUID | None = None, engine: bool = False) -> AsyncIterator[Tx]:
         """A transaction: commits at the end of the block, rolls back if it raises."""
         async with self._checkout() as connection:
             reached_end = False
             try:
                 async with connection.transaction():
-                    await self._enter(connection, org=org)
+                    await self._enter(connection, org=org, engine=engine)
                     yield Tx(connection)
                     reached_end = True
             except psycopg.Error as error:
@@ -133,10 +134,10 @@ class Database:
         finally:
             await self._pool.putconn(connection)
 
-    async def _enter(self, connection: "psycopg.AsyncConnection[TupleRow]", *, org: uuid.UUID | None) -> None:
+    async def _enter(self, connection: "psycopg.AsyncConnection[TupleRow]", *, org: uuid.UUID | None, engine: bool) -> None:
         settings = connect.session_settings("work") if self.pooled else {}
         if org is not None:
-            settings |= {"role": "weft_tenant", "weft.org": str(org)}
+            settings |= {"weft.org": str(org)} if engine else {"role": "weft_tenant", "weft.org": str(org)}
         if settings:
             names, values = list(settings), list(settings.values())
             await connection.execute(

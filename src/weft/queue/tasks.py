@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from weft.base import crash, errors, ids, names
+from weft.base import crash, errors, names
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.journal import record
@@ -132,22 +132,6 @@ async def set_queue(tx: Tx, *, org: uuid.UUID, queue: str, settings: QueueSettin
         before=_plain(before), after=_plain(settings),
     )  # fmt: skip
     await orphans.wake(tx, queues=[queue])
-
-
-async def limit_org(tx: Tx, *, org: uuid.UUID, max_concurrent: int | None, actor: str) -> None:
-    """Bounds how many tasks of an org run at once; None lifts the limit."""
-    if org == ids.EVERY_ORG:
-        raise errors.InvalidInput("max_concurrent belongs to one org")
-    if max_concurrent is not None and max_concurrent < 0:
-        raise errors.InvalidInput("max_concurrent must not be negative")
-    if not await tx.run(SQL.set_org_limit, {"org_id": org, "max_concurrent": max_concurrent}):
-        raise errors.NotFound(f"there is no org {org}")
-    if max_concurrent is not None:
-        await tx.run(SQL.count_running_as_limited, {"org_id": org, "queue": None})
-    await record.record(
-        tx, org_id=org, actor=actor, action="org.limit", object_type="org", object_id=str(org),
-        after={"max_concurrent": max_concurrent},
-    )  # fmt: skip
 
 
 def _plain(settings: QueueSettings) -> dict[str, Any]:

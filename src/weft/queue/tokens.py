@@ -36,6 +36,8 @@ class Proof(msgspec.Struct, frozen=True, omit_defaults=True):
     """Seconds since 1970 by the database's clock."""
     key: str | None = None
     """Its concurrency key: whoever ends it must let the next one in."""
+    by: str | None = None
+    """The id of the key it was claimed with: without that key, it proves nothing."""
 
 
 class Keys:

@@ -12,6 +12,32 @@ select
     o.created_at
 from weft.orgs as o;
 
+create view orchestration.users with (security_invoker = true) as
+select
+    u.id,
+    u.org_id,
+    u.external_id,
+    u.email,
+    u.role,
+    u.created_at
+from weft.users as u;
+
+create view orchestration.org_roles with (security_invoker = true) as
+select
+    r.id,
+    r.org_id,
+    r.slug,
+    r.name,
+    r.created_at
+from weft.org_roles as r;
+
+create view orchestration.org_role_memberships with (security_invoker = true) as
+select
+    m.role_id,
+    m.user_id,
+    m.created_at
+from weft.org_role_memberships as m;
+
 create view orchestration.tasks with (security_invoker = true) as
 select
     t.id,
@@ -73,4 +99,5 @@ select
     h.created_at
 from weft.task_history as h;
 
-grant select on orchestration.orgs, orchestration.tasks to weft_engine, weft_tenant;
+grant select on orchestration.orgs, orchestration.users, orchestration.org_roles, orchestration.org_role_memberships,
+    orchestration.tasks to weft_engine, weft_tenant;

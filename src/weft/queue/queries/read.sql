@@ -150,10 +150,5 @@ update weft.tasks as t
 set limited = true
 where t.state = 'running'
     and not t.limited
-    and (%(queue)s::text is null or t.queue = %(queue)s)
+    and t.queue = %(queue)s
     and (t.org_id = %(org_id)s or %(org_id)s = '00000000-0000-0000-0000-000000000000');
-
--- name: set_org_limit
-update weft.orgs as o
-set max_concurrent = %(max_concurrent)s
-where o.id = %(org_id)s;

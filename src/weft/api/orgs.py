@@ -1,0 +1,184 @@
+"""`/v1/orgs`: an org sees itself; whoever runs the installation sees, makes and limits all of them."""
+
+import datetime as dt
+import uuid
+from typing import Annotated, Any
+
+import msgspec
+
+from weft.access import keys as access
+from weft.access import orgs as kernel
+from weft.access.tiers import Tier
+from weft.api import fields, pages, policy
+from weft.api.operation import Call, Operation
+from weft.base import errors
+
+Slug = Annotated[
+    str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="1-63 of a-z, 0-9 and -.")
+]
+Amount = Annotated[int, msgspec.Meta(ge=0, le=kernel.MOST)]
+Some = Annotated[int, msgspec.Meta(ge=1, le=kernel.MOST)]
+Weight = Annotated[int, msgspec.Meta(ge=1, le=kernel.MOST_WEIGHT)]
+Settings = dict[str, Any]
+
+
+class NewOrg(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An org to make. A quota that is left out is its tier's; null: no limit."""
+
+    name: fields.Name
+    slug: Slug
+    tier: Tier = "standard"
+    settings: Settings = {}
+    max_jobs: Amount | msgspec.UnsetType | None = msgspec.UNSET
+    max_concurrent: Amount | msgspec.UnsetType | None = msgspec.UNSET
+    request_rate: Some | msgspec.UnsetType | None = msgspec.UNSET
+    request_burst: Some | msgspec.UnsetType | None = msgspec.UNSET
+    weight: Weight | msgspec.UnsetType = msgspec.UNSET
+    retention: fields.Span | None = None
+    admin_key: fields.Name | None = None
+    """Makes an admin key of this name for the new org; it is in the answer and never again."""
+
+
+class OrgChange(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What to change; what is left out stays. An admin may change the name of its own org, an operator everything."""
+
+    name: fields.Name | msgspec.UnsetType = msgspec.UNSET
+    tier: Tier | msgspec.UnsetType = msgspec.UNSET
+    settings: Settings | msgspec.UnsetType = msgspec.UNSET
+    max_jobs: Amount | msgspec.UnsetType | None = msgspec.UNSET
+    max_concurrent: Amount | msgspec.UnsetType | None = msgspec.UNSET
+    request_rate: Some | msgspec.UnsetType | None = msgspec.UNSET
+    request_burst: Some | msgspec.UnsetType | None = msgspec.UNSET
+    weight: Weight | msgspec.UnsetType = msgspec.UNSET
+    retention: fields.Span | msgspec.UnsetType | None = msgspec.UNSET
+    suspended: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class Org(msgspec.Struct, kw_only=True):
+    """An org. Null quotas are no limits; of requests: the server's own."""
+
+    id: uuid.UUID
+    name: str
+    slug: str
+    tier: Tier
+    settings: Settings
+    max_jobs: int | None
+    max_concurrent: int | None
+    request_rate: int | None
+    """Requests a second, on average."""
+    request_burst: int | None
+    """Requests at once."""
+    weight: int
+    retention: float | None
+    """Seconds that finished tasks are kept."""
+    created_at: dt.datetime
+    suspended_at: dt.datetime | None
+
+
+class MadeOrg(Org, kw_only=True):
+    """A new org; `key` is its admin key, if one was asked for, shown here and never again."""
+
+    key: str | None = None
+
+
+class OrgPlace(msgspec.Struct, frozen=True):
+    """Where a page of orgs ended."""
+
+    slug: str
+
+
+async def create(call: Call[NewOrg, None]) -> MadeOrg:
+    wanted, actor = call.body, call.principal.actor
+    async with call.operator_tx() as tx:
+        made = await kernel.create(
+            tx, actor=actor, **_given(wanted, "name", "slug", "tier", "settings", "retention", *_QUOTAS)
+        )
+        key = None
+        if wanted.admin_key is not None:
+            policy.must_have(call.principal, "admin")
+            _, key = await access.create(tx, org=made.id, name=wanted.admin_key, role="admin", actor=actor)
+    return MadeOrg(**_fields(made), key=key)
+
+
+async def page(call: Call[None, pages.Paging]) -> pages.Page[Org]:
+    place = call.query.place(OrgPlace)
+    after = "" if place is None else place.slug
+    if "\0" in after:
+        raise errors.InvalidInput("the cursor is not one of this list; leave it out to begin anew")
+    everywhere = call.principal.role == "operator"
+    async with call.operator_tx() if everywhere else call.tx() as tx:
+        org = None if everywhere else call.principal.org
+        found = await kernel.page(tx, org=org, after=after, take=call.query.limit + 1)
+    return pages.page(found, limit=call.query.limit, show=_shown, place=lambda org: OrgPlace(org.slug))
+
+
+async def get(call: Call[None, None]) -> Org:
+    everywhere = call.principal.role == "operator"
+    async with call.operator_tx() if everywhere else call.tx() as tx:
+        return _shown(await kernel.get(tx, id=call.id, org=None if everywhere else call.principal.org))
+
+
+async def change(call: Call[OrgChange, None]) -> Org:
+    changes = _given(call.body, *OrgChange.__struct_fields__)
+    everywhere = call.principal.role == "operator"
+    if call.id != call.principal.org and not everywhere:
+        raise errors.NotFound(f"there is no org {call.id}")
+    if set(changes) - {"name"}:
+        policy.require(call.principal, _WRITE)
+    # as the engine: a tenant may be any SQL user, and must not lift its own limits
+    async with call.operator_tx() if everywhere else call.engine_tx() as tx:
+        org = None if everywhere else call.principal.org
+        return _shown(await kernel.change(tx, id=call.id, org=org, actor=call.principal.actor, **changes))
+
+
+_WRITE = "org.write"
+_QUOTAS = ("max_jobs", "max_concurrent", "request_rate", "request_burst", "weight")
+
+
+def _given(body: msgspec.Struct, *names: str) -> dict[str, Any]:
+    found = {name: getattr(body, name) for name in names if getattr(body, name) is not msgspec.UNSET}
+    if found.get("retention") is not None:
+        found["retention"] = dt.timedelta(seconds=found["retention"])
+    return found
+
+
+def _shown(org: kernel.Org) -> Org:
+    return Org(**_fields(org))
+
+
+def _fields(org: kernel.Org) -> dict[str, Any]:
+    retention = None if org.retention is None else org.retention.total_seconds()
+    return {**{name: getattr(org, name) for name in Org.__struct_fields__}, "retention": retention}
+
+
+_EXAMPLE: dict[str, Any] = {
+    "id": "01890f3e-7b2c-7cc0-98c4-dc0c0c07398f", "name": "Example Ltd", "slug": "example", "tier": "standard",
+    "settings": {}, "max_jobs": None, "max_concurrent": 50, "request_rate": None, "request_burst": None, "weight": 1,
+    "retention": 2592000.0, "created_at": "2026-01-05T09:30:00Z", "suspended_at": None,
+}  # fmt: skip
+
+OPERATIONS = (
+    Operation(
+        "POST", "/v1/orgs", action="org.write", handler=create, summary="Make an org",
+        description="With `admin_key` the answer has the org's first key, which is shown here and never again.",
+        body=NewOrg, answer=MadeOrg, status=201, errors=("INVALID_NAME", "CONFLICT"),
+        example={"name": "Example Ltd", "slug": "example", "max_concurrent": 50, "admin_key": "first"},
+        answer_example={**_EXAMPLE, "key": "weft_3pZk1x…"},
+    ),
+    Operation(
+        "GET", "/v1/orgs", action="org.read", handler=page, summary="Your org; for operators every org, by slug",
+        query=pages.Paging, answer=pages.Page[Org], answer_example={"items": [_EXAMPLE], "next_cursor": None},
+    ),
+    Operation(
+        "GET", "/v1/orgs/{id:uuid}", action="org.read", handler=get, summary="One org", answer=Org,
+        errors=("NOT_FOUND",), answer_example=_EXAMPLE,
+    ),
+    Operation(
+        "PATCH", "/v1/orgs/{id:uuid}", action="org.rename", handler=change, summary="Change an org, limit or suspend it",
+        description="An admin may change the `name` of its own org; all else takes an operator (`org.write`). A new "
+        "`tier` brings its quotas along, but for those that are given too. Of a suspended org no credential is taken, "
+        "everywhere within a second; its tasks stay and run on.",
+        body=OrgChange, answer=Org, errors=("NOT_FOUND", "INVALID_NAME"), example={"name": "Example and Sons"},
+        answer_example=_EXAMPLE,
+    ),
+)  # fmt: skip
