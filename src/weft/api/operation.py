@@ -113,11 +113,11 @@ class Call(Generic[Body, Query]):
     async def _tx(self, *, engine: bool) -> AsyncIterator[Tx]:
         org = None if engine else self.principal.org
         if self.shared is None:
-            async with self.database.tx(org=org) as tx:
+            async with self.database.tx(org=org, labelled=True) as tx:
                 yield tx
             return
         if self._open is None:
-            tx = await self.shared.enter_async_context(self.database.tx(org=org))
+            tx = await self.shared.enter_async_context(self.database.tx(org=org, labelled=True))
             self._open = tx, engine
             if self.prepare is not None:
                 await self.prepare(tx)

@@ -1,6 +1,7 @@
 """Every operation there is: the route files, in the order the documentation shows them."""
 
 from weft.api import (
+    audit,
     dead,
     health,
     keys,
@@ -9,9 +10,11 @@ from weft.api import (
     nodes,
     openapi,
     queues,
+    secrets,
     task_output,
     task_pages,
     tasks,
+    work_secrets,
     worker_protocol,
 )
 from weft.api.operation import Operation
@@ -25,7 +28,10 @@ FILES = (
     nodes,
     locks,
     worker_protocol,
+    work_secrets,
     keys,
+    secrets,
+    audit,
     openapi,
     health,
     metrics,

@@ -42,6 +42,21 @@ class Settings:
     retention_days: int | None = None
     """Days after which finished tasks are dropped, by whole months. Unset: kept for ever."""
 
+    secret_key: str | None = dataclasses.field(default=None, repr=False)
+    """Keys that seal secrets, in base64, separated by commas; the first is current."""
+
+    secret_key_file: Path | None = None
+    """A file with such keys, one per line."""
+
+    rate_per_key: int = 1000
+    """Requests a second that one key may send to all servers together; two seconds' worth may come at once."""
+
+    rate_per_org: int = 2000
+    """The same for all keys of an org together."""
+
+    hosts: tuple[str, ...] = ()
+    """Host names by which browsers may reach the server. Unset: on loopback only its own names, elsewhere any."""
+
 
 def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Settings:
     """Settings from the environment; an override that is not None wins."""
@@ -55,6 +70,11 @@ def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Setti
         "allow_shell": _flag(env, "WEFT_ALLOW_SHELL"),
         "allow_hosts": tuple(host.strip() for host in env.get("WEFT_ALLOW_HOSTS", "").split(",") if host.strip()),
         "retention_days": _number(env, "WEFT_RETENTION_DAYS", default=None),
+        "secret_key": env.get("WEFT_SECRET_KEY", "").strip() or None,
+        "secret_key_file": Path(env["WEFT_SECRET_KEY_FILE"]) if env.get("WEFT_SECRET_KEY_FILE") else None,
+        "rate_per_key": _number(env, "WEFT_RATE_PER_KEY", default=1000),
+        "rate_per_org": _number(env, "WEFT_RATE_PER_ORG", default=2000),
+        "hosts": tuple(host.strip() for host in env.get("WEFT_HOSTS", "").split(",") if host.strip()),
     }
     found.update({name: value for name, value in overrides.items() if value is not None})
     return Settings(**found)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ Both take `org=`: then the work runs as `weft_tenant`, inside that org, whatever
 
 import asyncio
 import contextlib
+import contextvars
 import uuid
 from collections.abc import AsyncIterator
 
@@ -18,6 +19,9 @@ from psycopg.rows import TupleRow
 from weft.base import config, errors
 from weft.db import connect, embedded
 from weft.db.tx import Tx, translate
+
+request: contextvars.ContextVar[str] = contextvars.ContextVar("weft.db.request", default="")
+"""The id of the request that is being served: the journal shows it with what is done in the org's transactions."""
 
 
 class Database:
@@ -84,13 +88,16 @@ class Database:
         return await connect.connect(url, purpose=purpose)
 
     @contextlib.asynccontextmanager
-    async def tx(self, *, org: uuid.UUID | None = None) -> AsyncIterator[Tx]:
-        """A transaction: commits at the end of the block, rolls back if it raises."""
+    async def tx(self, *, org: uuid.UUID | None = None, labelled: bool = False) -> AsyncIterator[Tx]:
+        """A transaction: commits at the end of the block, rolls back if it raises.
+
+        `labelled`: what the engine journals in it names the request, as what is done inside an org always does.
+        """
         async with self._checkout() as connection:
             reached_end = False
             try:
                 async with connection.transaction():
-                    await self._enter(connection, org=org)
+                    await self._enter(connection, org=org, labelled=labelled)
                     yield Tx(connection)
                     reached_end = True
             except psycopg.Error as error:
@@ -133,10 +140,14 @@ class Database:
         finally:
             await self._pool.putconn(connection)
 
-    async def _enter(self, connection: "psycopg.AsyncConnection[TupleRow]", *, org: uuid.UUID | None) -> None:
+    async def _enter(
+        self, connection: "psycopg.AsyncConnection[TupleRow]", *, org: uuid.UUID | None, labelled: bool
+    ) -> None:
         settings = connect.session_settings("work") if self.pooled else {}
         if org is not None:
             settings |= {"role": "weft_tenant", "weft.org": str(org)}
+        if (org is not None or labelled) and (id := request.get()):
+            settings["weft.request_id"] = id
         if settings:
             names, values = list(settings), list(settings.values())
             await connection.execute(
