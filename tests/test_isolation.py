@@ -27,6 +27,10 @@ ROWS = {
     "values (gen_random_uuid(), %(org)s, 'h', '', 0, 'v', interval '1 minute')",
     "keys": "(org_id, name, role, prefix, hash, created_by) "
     "values (%(org)s, 'k', 'admin', 'weft_', sha256(convert_to(%(org)s::text, 'UTF8')), 'a')",
+    "secrets": "(org_id, name, key_id, nonce, sealed, updated_by) "
+    "values (%(org)s, 's', 'k', repeat('n', 12)::bytea, '', 'a')",
+    "allowed_hosts": "(org_id, entry, created_by) values (%(org)s, 'h', 'a')",
+    "journal_heads": "(org_id, number, hash) values (%(org)s, 1, repeat('h', 32)::bytea)",
     "idempotency_keys": "(org_id, key, request) values (%(org)s, 'k', '')",
     "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
 }

@@ -52,7 +52,7 @@ class VerifyQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     after: Annotated[int, msgspec.Meta(ge=0, le=2**62, description="`next` of the part before.")] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST, description="How many entries.")] = MOST
     head: Annotated[
-        str, msgspec.Meta(pattern=r"^[0-9]{1,18}:[0-9a-f]{64}$", description="A head that you kept, to be found in the chain.")
+        str, msgspec.Meta(pattern=r"^[0-9]{1,18}:[0-9a-f]{64}$", description="A head that you kept: is it in the chain?")
     ] | None = None
 
 

@@ -122,7 +122,7 @@ def check_csrf(headers: Mapping[str, str], *, method: str, session: str) -> None
     if method in SAFE:
         return
     if not hmac.compare_digest(headers.get(CSRF_HEADER, "").encode(), csrf_token(session).encode()):
-        raise errors.Forbidden("a change with a session needs the header X-Weft-CSRF with the session's token; reload the page")
+        raise errors.Forbidden("a change with a session needs its token in the header X-Weft-CSRF; reload the page")
 
 
 def secured(headers: list[tuple[bytes, bytes]], *, scheme: str) -> list[tuple[bytes, bytes]]:

@@ -103,7 +103,7 @@ def _shell(settings: Settings, *, grace: float) -> Callable[..., Any]:
         if not settings.allow_shell:
             raise errors.Refused("this worker runs no shell commands; start it with WEFT_ALLOW_SHELL=1 to allow them")
         if any(ctx.redact(part) != part for part in ([command] if isinstance(command, str) else command)):
-            raise errors.Refused("a secret in a command is shown to everybody by `ps`; pass it in `env` and use it from there")
+            raise errors.Refused("a secret in a command is shown to everybody by `ps`; pass it in `env` instead")
         told = {"WEFT_TASK_ID": ctx.task_id, "WEFT_ATTEMPT": str(ctx.attempt)}
         return await shells.run(command, log=ctx.log, cwd=cwd, env={**told, **(env or {})}, grace=grace, hide=ctx.redact)
 

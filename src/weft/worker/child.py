@@ -83,7 +83,8 @@ class Children:
         assert child.stdin is not None and child.stdout is not None
         about = {
             "id": context.task_id, "org": context.org, "kind": context.kind, "attempt": context.attempt,
-            "queue": context.queue, "token": "", "correlation_id": context.correlation_id, "trace_parent": context.trace, "tags": context.tags,
+            "queue": context.queue, "token": "", "correlation_id": context.correlation_id, "trace_parent": context.trace,
+            "tags": context.tags,
         }  # fmt: skip
         try:
             child.stdin.write(json.dumps({**told, "context": about}) + b"\n")
