@@ -105,7 +105,8 @@ def test_an_end_that_was_moved_shows() -> None:
 
 
 def test_an_entry_of_long_before_its_neighbours_shows() -> None:
-    links, head = sealed([content(1), content(2, at="2026-01-05T07:00:00.000000"), content(3, at="2026-01-05T09:10:00.000000")])
+    times = ("2026-01-05T09:30:00.000000", "2026-01-05T07:00:00.000000", "2026-01-05T09:10:00.000000")
+    links, head = sealed([content(n, at) for n, at in enumerate(times)])
     assert faults(links, head) == [(2, "backdated")]
 
 
