@@ -1,4 +1,4 @@
-"""Whatever changes something leaves an entry with actor and request, and so does what is refused; but nobody fills the disk."""
+"""Whatever changes something leaves an entry with actor and request, and so does what is refused; nobody fills the disk."""
 
 import datetime as dt
 import uuid
@@ -50,8 +50,9 @@ async def _redrive(api: Caller, _database: Database) -> Any:
 
 
 async def _release(api: Caller, database: Database) -> Any:
+    minute = dt.timedelta(minutes=1)
     async with database.tx() as tx:
-        lock = await locks.acquire(tx, org_id=ids.DEFAULT_ORG, name="nightly", owner="test", duration=dt.timedelta(minutes=1))
+        lock = await locks.acquire(tx, org_id=ids.DEFAULT_ORG, name="nightly", owner="test", duration=minute)
     assert lock is not None
     return await api.delete(f"/v1/locks/nightly?token={lock.token}")
 

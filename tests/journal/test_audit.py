@@ -91,9 +91,12 @@ async def test_two_sealers_at_once_make_one_chain(database: Database) -> None:
             await write(tx, n)
 
     async def work() -> None:
-        for _ in range(20):
+        waiting = True
+        while waiting:
             async with database.tx() as tx:
                 await audit.seal(tx, take=10)
+            async with database.tx() as tx:
+                waiting = await audit.unsealed(tx)
 
     async with asyncio.timeout(60):
         await asyncio.gather(*(work() for _ in range(4)))
