@@ -32,6 +32,10 @@ ROWS = {
     "org_role_memberships": "(org_id, role_id, user_id) "
     "select r.org_id, r.id, u.id from weft.org_roles as r join weft.users as u on u.org_id = r.org_id "
     "where r.org_id = %(org)s",
+    "secrets": "(org_id, name, key_id, nonce, sealed, updated_by) "
+    "values (%(org)s, 's', 'k', repeat('n', 12)::bytea, '', 'a')",
+    "allowed_hosts": "(org_id, entry, created_by) values (%(org)s, 'h', 'a')",
+    "journal_heads": "(org_id, number, hash) values (%(org)s, 1, repeat('h', 32)::bytea)",
     "idempotency_keys": "(org_id, key, request) values (%(org)s, 'k', '')",
     "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
 }

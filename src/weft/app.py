@@ -15,10 +15,12 @@ import contextlib
 import datetime as dt
 import os
 import socket
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
+from weft.access import hosts
 from weft.base import config, crash, durations, errors, ids
 from weft.base.version import VERSION
 from weft.client.client import Client
@@ -46,6 +48,9 @@ from weft.worker.worker import Worker
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_HOSTS_KEPT = 10.0
+"""Seconds that an org's allowed hosts are remembered."""
+
 ROLES = ("gateway", "function", "worker", "scheduler")
 
 
@@ -61,6 +66,7 @@ class App:
         self._hub: Hub | None = None
         self._hub_task: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
+        self._allowed: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     # declaring
 
@@ -322,9 +328,19 @@ class App:
     def _handlers(self) -> list[Task[Any, Any]]:
         """What this app declares, and the built-in kinds it does not declare itself."""
         theirs = Registry()
-        for function, name, options in builtin.builtin_tasks(self.settings):
+        for function, name, options in builtin.builtin_tasks(self.settings, hosts=self._hosts):
             theirs.add(function, name=name, version=None, **options)
         return [*self.registry, *(task for task in theirs if self.registry.get(task.kind) is None)]
+
+    async def _hosts(self, org: str) -> tuple[str, ...]:
+        """Private hosts that an org's tasks may call; a worker that has no database knows of none."""
+        if self._database is None:
+            return ()
+        known = self._allowed.get(org)
+        if known is None or time.monotonic() - known[0] > _HOSTS_KEPT:
+            async with self._database.once() as tx:
+                known = self._allowed[org] = time.monotonic(), await hosts.of(tx, uuid.UUID(org))
+        return known[1]
 
     def _retention(self) -> dt.timedelta | None:
         days = self.settings.retention_days

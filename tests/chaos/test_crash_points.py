@@ -27,16 +27,23 @@ CLIENT = {
 """Point → which deed, and how many tasks there are after it."""
 
 STEERING = ("cancel: before commit", "cancel: committed", "redrive: before commit")
+ROTATING = ("secret rotation: before commit",)
+"""tests/cli/test_secret_command.py."""
 MIGRATING = ("migrate: before commit", "migrate: committed")
 WORKER = (
     "beat: before", "beat: answered#2", "claim: answered", "settle: before", "settle: committed",
     "limited claim: before commit", "settle: between statements",
 )  # fmt: skip
+NOTED = (
+    "insert into weft.journal (org_id, actor, action, object_type, object_id) "
+    "values ('00000000-0000-7000-8000-000000000001', 'test', 'test', 'test', 'test') returning id"
+)
+"""Something for the sealer."""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
 
 
 def test_every_point_has_its_place_here_and_in_the_code() -> None:
-    visited = [*CLIENT, *STEERING, *MIGRATING, *(one.partition("#")[0] for one in WORKER), *LEADER]
+    visited = [*CLIENT, *STEERING, *MIGRATING, *ROTATING, *(one.partition("#")[0] for one in WORKER), *LEADER]
     assert sorted(visited) == sorted(crash.POINTS)
     named, open_ended = calls()
     assert named | {one for one in crash.POINTS if any(one.startswith(start) for start in open_ended)} == set(crash.POINTS)
@@ -150,6 +157,7 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
             # something that is due, something to tell of, and somebody who died
             await witness.enqueue(app, 2)
             await witness.enqueue(app, 1, delay="10ms")
+            rows(witness.url, NOTED)
             witness.harmed.add(await die(watched_crowd, point))
     await watched_crowd.start()
     await witness.all_ended()

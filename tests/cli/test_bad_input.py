@@ -17,6 +17,8 @@ from weft.cli import main
 ID = "0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
 
 BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
+    ("audit", "list"): [(("--limit", "0"), "not in the range"), (("--since", "soon"), "is not a time")],
+    ("audit", "verify"): [(("--head", "x"), "head")],
     ("bench",): [(("--tasks", "1"), "not in the range"), (("--seconds", "x"), "not a valid float")],
     ("completion",): [((), "Missing argument"), (("powershell",), "is not one of")],
     ("dead", "list"): [
@@ -59,6 +61,9 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
         (("mail", "--no-check", "--delay", "4000d"), "delay"),
     ],
     ("explain",): [((), "Missing argument"), (("x",), "is not a task id")],
+    ("hosts", "allow"): [((), "Missing argument"), (("http://x",), "allow-list entry")],
+    ("hosts", "forbid"): [((), "Missing argument")],
+    ("hosts", "list"): [(("extra",), "unexpected extra argument")],
     ("key", "create"): [
         ((), "Missing argument"),
         (("a", "--role", "king"), "is not one of"),
@@ -101,6 +106,11 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
         (("a", "--max-running", "-1"), "is not a whole number"),
         (("a", "--rate", "0/1s"), "limit"),
     ],
+    ("secret", "delete"): [((), "Missing argument"), (("a b",), "name")],
+    ("secret", "keygen"): [(("extra",), "unexpected extra argument")],
+    ("secret", "list"): [(("extra",), "unexpected extra argument")],
+    ("secret", "rotate"): [(("extra",), "unexpected extra argument"), ((), "WEFT_SECRET_KEY_FILE")],
+    ("secret", "set"): [((), "Missing argument"), (("A",), "value"), (("A", "hunter2hunter2"), "unexpected extra argument")],
     ("server",): [(("--port", "x"), "not a valid integer"), (("--host", "300.1.2.3", "--port", "0"), "refusing to listen")],
     ("tasks", "list"): [
         (("--state", "asleep"), "is not one of"),

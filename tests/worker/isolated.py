@@ -76,3 +76,14 @@ def beats(ctx: Context, speaks: bool) -> str:
             ctx.heartbeat()
         time.sleep(0.05)
     return "done"
+
+
+@app.task(isolate="process")
+def tells(ctx: Context, token: str, how: str = "return") -> dict[str, object]:
+    """Says what it was given, in every way there is but print."""
+    log.warning("given %s", token)
+    ctx.log(f"given {token}", header=token)
+    ctx.progress(10, token)
+    if how == "raise":
+        raise ValueError(token)
+    return {"token": token, "length": len(token), "arguments": sys.argv}

@@ -1,6 +1,7 @@
 """One path: who is asking, may they, what do they want, do it, answer."""
 
 import dataclasses
+import functools
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,10 +10,13 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from weft.access.principal import Principal
-from weft.api import denials, idempotency, policy, reply, request, standing
-from weft.api.credentials import Credentials
+from weft.api import browser, denials, idempotency, policy, reply, request, standing
+from weft.api.browser import Rules
+from weft.api.credentials import Credentials, Resolver
+from weft.api.limiter import Limiter
 from weft.api.metrics import Remembered
 from weft.api.operation import Call, Operation
+from weft.api.strangers import Strangers
 from weft.api.traffic import Traffic
 from weft.api.waiting import Streams, Waiting
 from weft.api.work_desk import Desk
@@ -36,9 +40,14 @@ class Service:
     streams: Streams
     desk: Desk
     """Where HTTP workers come to."""
+    limiter: Limiter
+    strangers: Strangers
+    rules: Rules
     traffic: Traffic = dataclasses.field(default_factory=Traffic)
     metrics: Remembered = dataclasses.field(default_factory=Remembered)
     hub: Hub | None = None
+    sessions: Resolver | None = None
+    """From the text of a session's cookie to whom it stands for."""
     local: Principal | None = None
     """Whoever asks is this one: for a server inside one process, which nobody else can reach."""
 
@@ -64,10 +73,8 @@ class Endpoint:
     async def _answer(
         self, operation: Operation, *, scope: Scope, receive: Receive, headers: Mapping[str, str]
     ) -> reply.Reply:
-        principal = await self._let_in(operation, headers)
-        if principal is not NOBODY:
-            scope["weft.org"] = principal.org
-        still = self._still(operation, headers)
+        principal = await self._let_in(operation, scope=scope, headers=headers)
+        still = self._still(operation, scope["method"], headers)
         raw = await request.read(receive, headers=headers, most=operation.max_body)
         call: Call[Any, Any] = Call(
             principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
@@ -99,23 +106,36 @@ class Endpoint:
         written = reply.of(await operation.handler(call), operation)
         return reply.tagged(written, if_none_match=headers.get("if-none-match")) if operation.etag else written
 
-    async def _let_in(self, operation: Operation, headers: Mapping[str, str]) -> Principal:
-        """Whoever asks, if the policy lets them; a denial is written down."""
+    async def _let_in(self, operation: Operation, *, scope: Scope, headers: Mapping[str, str]) -> Principal:
+        """Whoever asks, if the policy and the rate limits let them; a denial is written down."""
         if operation.action == policy.PUBLIC:
             return NOBODY
-        principal = self._service.local or await self._service.credentials.principal(headers.get("authorization"))
+        service = self._service
+        principal = service.local or await self._who(scope["method"], headers)
+        scope["weft.org"] = principal.org
         try:
             policy.require(principal, operation.action)
         except errors.Forbidden:
-            await self._service.denials.record(principal, operation)
+            await service.denials.record(principal, operation)
             raise
+        # what was handed out may always be reported: its claim was counted
+        if service.local is None and operation.action != "work.report":
+            await service.limiter.admit(principal, tell=functools.partial(scope.__setitem__, "weft.standing"))
         return principal
 
-    def _still(self, operation: Operation, headers: Mapping[str, str]) -> standing.Still:
+    def _still(self, operation: Operation, method: str, headers: Mapping[str, str]) -> standing.Still:
         if operation.action == policy.PUBLIC or self._service.local is not None:
             return standing.always
 
         async def still() -> None:
-            await self._service.credentials.principal(headers.get("authorization"))
+            await self._who(method, headers)
 
         return still
+
+    async def _who(self, method: str, headers: Mapping[str, str]) -> Principal:
+        """By a credential or, for browsers, by a session's cookie."""
+        sessions = self._service.sessions
+        if sessions is not None and "authorization" not in headers and (session := browser.session_of(headers)):
+            browser.check_csrf(headers, method=method, session=session)
+            return await sessions(session)
+        return await self._service.credentials.principal(headers.get("authorization"))

@@ -40,6 +40,7 @@ STATUS: dict[str, int] = {
     "MIGRATION": 503,
     "OUTCOME_UNKNOWN": 503,
     "UNAVAILABLE": 503,
+    "NO_SECRET_KEY": 503,
     "RESULT_TIMEOUT": 504,
 }
 

@@ -12,6 +12,7 @@ from weft.api.operation import Call, Operation
 from weft.base import errors, names
 from weft.cluster import locks as kernel
 from weft.cluster.model import Lock as HeldLock
+from weft.journal import record
 
 
 class Lock(msgspec.Struct, kw_only=True):
@@ -70,6 +71,9 @@ async def release(call: Call[None, ReleaseQuery]) -> None:
     async with call.tx() as tx:
         if call.query.token is not None:
             await kernel.release(tx, org_id=who.org, name=name, token=call.query.token)
+            await record.record(
+                tx, org_id=who.org, actor=who.actor, action="lock.release", object_type="lock", object_id=name
+            )
         else:
             await kernel.force(tx, org_id=who.org, name=name, actor=who.actor)
 

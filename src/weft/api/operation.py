@@ -130,11 +130,12 @@ class Call(Generic[Body, Query]):
     async def _tx(self, power: Power) -> AsyncIterator[Tx]:
         org = None if power == "operator" else self.principal.org
         if self.shared is None:
-            async with self.database.tx(org=org, engine=power == "engine") as tx:
+            async with self.database.tx(org=org, engine=power == "engine", labelled=True) as tx:
                 yield tx
             return
         if self._open is None:
-            tx = await self.shared.enter_async_context(self.database.tx(org=org, engine=power == "engine"))
+            opening = self.database.tx(org=org, engine=power == "engine", labelled=True)
+            tx = await self.shared.enter_async_context(opening)
             self._open = tx, power
             if self.prepare is not None:
                 await self.prepare(tx)

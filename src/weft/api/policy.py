@@ -48,6 +48,10 @@ ACTIONS: dict[str, frozenset[Role]] = {
     "docs.read": frozenset({*_READ, "worker"}),
     "work.claim": _WORK,
     "work.report": frozenset({"worker", "attempt"}),
+    "work.secrets": _WORK,
+    "secret.read": _ADMIN,
+    "secret.write": _ADMIN,
+    "audit.read": _ADMIN,
 }
 
 UNSCOPED = frozenset({"me.read"})

@@ -1,6 +1,7 @@
 """Every operation there is: the route files, in the order the documentation shows them."""
 
 from weft.api import (
+    audit,
     dead,
     health,
     keys,
@@ -11,10 +12,12 @@ from weft.api import (
     orgs,
     queues,
     roles,
+    secrets,
     task_output,
     task_pages,
     tasks,
     users,
+    work_secrets,
     worker_protocol,
 )
 from weft.api.operation import Operation
@@ -28,10 +31,13 @@ FILES = (
     nodes,
     locks,
     worker_protocol,
+    work_secrets,
     keys,
     orgs,
     users,
     roles,
+    secrets,
+    audit,
     openapi,
     health,
     metrics,

@@ -18,13 +18,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.access import oidc
 from weft.access.principal import Principal
-from weft.api import policy, reply, request, routes, work_desk
+from weft.api import browser, policy, reply, request, routes, work_desk
+from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
 from weft.api.denials import Denials
 from weft.api.endpoint import Endpoint, Service
+from weft.api.limiter import Limiter, Shares
 from weft.api.operation import Operation
+from weft.api.strangers import Strangers
 from weft.api.waiting import Streams, Waiting
 from weft.base import errors
+from weft.db import database as databases
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.queue import tokens
@@ -46,11 +50,13 @@ _GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 def build(
     database: Database, *, hub: Hub | None = None, local: Principal | None = None,
     operations: Sequence[Operation] | None = None, schemes: Mapping[str, Resolver] | None = None,
+    rules: Rules | None = None, sessions: Resolver | None = None, shares: Shares | None = None,
 ) -> Starlette:  # fmt: skip
     """The application. ConfigError if an operation is under no policy.
 
     `hub` makes waiting requests wake at once; without it they poll. `local` is whoever asks, without a credential: only
-    for an application inside one process. `schemes` resolve credentials that are no keys, by their prefix.
+    for an application inside one process. `schemes` resolve credentials that are no keys, by their prefix; `sessions` what
+    a browser's cookie says. `rules` are for browsers, `shares` say whose rate limits are what.
     """
     table = routes.operations() if operations is None else list(operations)
     policy.check(table)
@@ -62,6 +68,7 @@ def build(
     service = Service(
         database=database, credentials=Credentials(database, schemes=known, issuer=issuer), denials=Denials(database),
         operations=table, waiting=waiting, streams=Streams(MOST_STREAMS), desk=desk, hub=hub, local=local,
+        limiter=Limiter(database, shares=shares), strangers=Strangers(database), rules=rules or Rules(), sessions=sessions,
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in table:
@@ -92,20 +99,27 @@ class Frame:
         headers = Headers(scope=scope)
         id = _id(headers.get("x-request-id"))
         scope["weft.request_id"] = id
-        token = request_id.set(id)
+        token, label = request_id.set(id), databases.request.set(id)
         began, status = time.perf_counter(), 0
 
         async def sent(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", id.encode())]
+                standing = scope.get("weft.standing")
+                told = [] if standing is None else standing.headers()
+                said = [*message["headers"], *told, (b"x-request-id", id.encode())]
+                message["headers"] = browser.secured(said, scheme=scope["scheme"])
             await send(message)
 
         try:
+            self._service.rules.check_host(headers, path=scope["path"])
+            self._service.rules.check_origin(headers, method=scope["method"])
             await self._app(scope, receive, sent)
         except errors.WeftError as error:
             refusal = reply.refusal(error, request_id=id)
+            if "weft.org" not in scope and refusal.status in (401, 403):
+                await self._deny(error, scope=scope)
             if refusal.status >= 500:
                 log.error("%s: %s", _asked(scope), error, exc_info=refusal.status == 500)
             if status == 0:
@@ -124,6 +138,15 @@ class Frame:
             name = "unknown" if operation is None else operation.name
             self._service.traffic.count(name, org=scope.get("weft.org"), status=status, seconds=took)
             request_id.reset(token)
+            databases.request.reset(label)
+
+    async def _deny(self, error: errors.WeftError, *, scope: Scope) -> None:
+        """Writes down that a stranger was refused; that this may fail must not change what they are told."""
+        client = scope.get("client")
+        try:
+            await self._service.strangers.record(error, asked=_asked(scope), client=client[0] if client else "")
+        except errors.WeftError as failure:
+            log.warning("a denial could not be written down: %s", failure)
 
     async def _refuse(self, refusal: reply.Reply, *, scope: Scope, send: Send) -> None:
         await reply.send(refusal, _no_more, send, accept_encoding="", head=scope["method"] == "HEAD")

@@ -110,6 +110,8 @@ async def create(call: Call[NewTask, None]) -> Answer:
     async with call.tx() as tx:
         await _must_be_served(tx, [call.body])
         made = await enqueue.one(tx, arguments)
+        if made.created:
+            await _journal(call, tx, [made], kinds=[call.body.kind])
     headers = {"location": f"/v1/tasks/{made.id}"}
     return Answer(body=Made(made.id, made.created), status=201 if made.created else 200, headers=headers)
 
@@ -120,6 +122,8 @@ async def create_many(call: Call[NewTasks, None]) -> MadeMany:
     async with call.tx() as tx:
         await _must_be_served(tx, wanted)
         made = await _enqueue_all(tx, checked)
+        if new_ones := [one for one in made if one.created]:
+            await _journal(call, tx, new_ones, kinds=[one.kind for one in wanted])
     return MadeMany([Made(one.id, one.created) for one in made])
 
 
@@ -161,6 +165,15 @@ async def explained(call: Call[None, None]) -> Explanation:
             return Explanation("finished", text, [text])
         found = await explain.explain(tx, id=call.id, org=org)
     return Explanation(found.code, found.summary, found.reasons)
+
+
+async def _journal(call: Call[Any, None], tx: Tx, made: Sequence[Enqueued], *, kinds: Sequence[str]) -> None:
+    """One entry for a request, however many tasks it makes: each of them is a row of its own with its time and kind."""
+    after = {"kinds": sorted(set(kinds))[:20], "count": len(made), "last": str(made[-1].id)}
+    await record.record(
+        tx, org_id=call.principal.org, actor=call.principal.actor, action="task.create", object_type="task",
+        object_id=str(made[0].id), after=after,
+    )  # fmt: skip
 
 
 def _arguments(task: NewTask, *, org: uuid.UUID) -> dict[str, Any]:

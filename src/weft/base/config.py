@@ -59,6 +59,20 @@ class Settings:
 
     oidc_org_claim: str | None = None
     """The claim in which tokens name the org by its slug. Unset: a subject must be a user of one org only."""
+    secret_key: str | None = dataclasses.field(default=None, repr=False)
+    """Keys that seal secrets, in base64, separated by commas; the first is current."""
+
+    secret_key_file: Path | None = None
+    """A file with such keys, one per line."""
+
+    rate_per_key: int = 1000
+    """Requests a second that one key may send to all servers together; two seconds' worth may come at once."""
+
+    rate_per_org: int = 2000
+    """The same for all keys of an org together."""
+
+    hosts: tuple[str, ...] = ()
+    """Host names by which browsers may reach the server. Unset: on loopback only its own names, elsewhere any."""
 
 
 def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Settings:
@@ -79,6 +93,11 @@ def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Setti
         "oidc_algorithm": env.get("WEFT_OIDC_ALGORITHM") or "RS256",
         "oidc_leeway": _number(env, "WEFT_OIDC_LEEWAY", default=30),
         "oidc_org_claim": env.get("WEFT_OIDC_ORG_CLAIM") or None,
+        "secret_key": env.get("WEFT_SECRET_KEY", "").strip() or None,
+        "secret_key_file": Path(env["WEFT_SECRET_KEY_FILE"]) if env.get("WEFT_SECRET_KEY_FILE") else None,
+        "rate_per_key": _number(env, "WEFT_RATE_PER_KEY", default=1000),
+        "rate_per_org": _number(env, "WEFT_RATE_PER_ORG", default=2000),
+        "hosts": tuple(host.strip() for host in env.get("WEFT_HOSTS", "").split(",") if host.strip()),
     }
     found.update({name: value for name, value in overrides.items() if value is not None})
     return Settings(**found)  # type: ignore[arg-type]

@@ -17,7 +17,8 @@ VARIABLE = "WEFT_CRASH_AT"
 CHORES = (
     "sequencer", "promoter", "unblocker", "liveness", "lapsed leases", "strays", "cancellations", "feed trimmer",
     "lock sweeper", "node sweeper", "org history pruner", "dedupe key pruner", "idempotency key pruner",
-    "partition maker", "history pruner",
+    "partition maker", "audit sealer", "bucket sweeper",
+    "history pruner",
 )  # fmt: skip
 
 POINTS = (
@@ -29,6 +30,7 @@ POINTS = (
     "redrive: before commit",
     "lead: before the term", "lead: term taken",
     "migrate: before commit", "migrate: committed",
+    "secret rotation: before commit",
     *(f"chore: {name}" for name in CHORES),
 )  # fmt: skip
 """Every point there is; those of chores stand between their work and its commit."""

@@ -2,6 +2,7 @@
 
     WeftError
     ├── ConfigError             a setting is missing or wrong
+    │   └── NoSecretKey         there is no key to seal or open secrets with
     ├── InvalidInput            bad input; nothing was changed
     │   ├── InvalidName
     │   ├── InvalidPayload
@@ -60,6 +61,12 @@ class ConfigError(WeftError):
     """A setting is missing or wrong."""
 
     code = "CONFIG_ERROR"
+
+
+class NoSecretKey(ConfigError):
+    """There is no key to seal or open secrets with."""
+
+    code = "NO_SECRET_KEY"
 
 
 class InvalidInput(WeftError):

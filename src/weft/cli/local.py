@@ -27,6 +27,9 @@ async def application(app: App | None = None, *, org: str | None, actor: str) ->
 async def _org(database: Database, slug: str | None) -> uuid.UUID:
     if slug is None or slug == "default":
         return ids.DEFAULT_ORG
+    if slug == "*":
+        # what belongs to none: denials of strangers
+        return ids.EVERY_ORG
     async with database.once() as tx:
         try:
             return await orgs.find(tx, slug)

@@ -24,6 +24,9 @@ COMMANDS = {
     "bench": ("weft.cli.bench:bench", "Measure Weft on your database: how fast it is, and what it asks of it."),
     "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),
     "key": ("weft.cli.key:key", "Make, list and revoke the keys that open the API."),
+    "secret": ("weft.cli.secret:secret", "Keep secrets that tasks are given when they run, and rotate their keys."),
+    "audit": ("weft.cli.audit:audit", "Who did what, what was refused, and whether that record is whole."),
+    "hosts": ("weft.cli.hosts:hosts", "Private hosts that an org's tasks may call in spite of the guard."),
     "worker-protocol": (
         "weft.cli.worker_protocol:worker_protocol",
         "What workers and servers say to each other over HTTP, and whether they do.",

@@ -4,7 +4,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 
-from weft.api import server, serving
+from weft.api import browser, server, serving
 from weft.api.server import LogRequestId
 from weft.app import App
 from weft.cli.stopping import Stopping
@@ -22,12 +22,13 @@ async def served(app: App, *, host: str = HOST, port: int = PORT, lead: bool = T
     database = await app.open()
     await serving.must_be_guarded(database, host=host)
     listener = serving.listen(host, port)
+    rules = browser.Rules(browser.hosts(host, told=app.settings.hosts))
     roles = ("gateway", leaders.SCHEDULER) if lead else ("gateway",)
     with contextlib.closing(listener):
         port = listener.getsockname()[1]
         async with (
             app.node(roles=roles, http_port=port) as hub,
-            serving.serving(server.build(database, hub=hub), listener=listener),
+            serving.serving(server.build(database, hub=hub, rules=rules), listener=listener),
         ):
             yield serving.address(listener)
 

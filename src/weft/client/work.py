@@ -122,6 +122,11 @@ class Work:
         )
         return found
 
+    async def secrets(self, token: str) -> dict[str, str]:
+        """The secrets that the payload of a token's task names, if workers over HTTP may have them."""
+        found: Mapping[str, dict[str, str]] = await self.client.post("/v1/task/secrets", {"token": token}, headers=_PLAIN)
+        return found["secrets"]
+
     async def _say(self, verb: str, items: Sequence[Mapping[str, Any]]) -> list[Verdict]:
         verdicts: list[Verdict] = []
         for chunk in chunks(items):

@@ -9,6 +9,7 @@ well it keeps the engine's rights, to write what tenants may not, and is confine
 
 import asyncio
 import contextlib
+import contextvars
 import uuid
 from collections.abc import AsyncIterator
 
@@ -19,6 +20,9 @@ from psycopg.rows import TupleRow
 from weft.base import config, errors
 from weft.db import connect, embedded
 from weft.db.tx import Tx, translate
+
+request: contextvars.ContextVar[str] = contextvars.ContextVar("weft.db.request", default="")
+"""The id of the request that is being served: the journal shows it with what is done in the org's transactions."""
 
 
 class Database:
@@ -85,13 +89,16 @@ class Database:
         return await connect.connect(url, purpose=purpose)
 
     @contextlib.asynccontextmanager
-    async def tx(self, *, org: uuid.UUID | None = None, engine: bool = False) -> AsyncIterator[Tx]:
-        """A transaction: commits at the end of the block, rolls back if it raises."""
+    async def tx(self, *, org: uuid.UUID | None = None, engine: bool = False, labelled: bool = False) -> AsyncIterator[Tx]:
+        """A transaction: commits at the end of the block, rolls back if it raises.
+
+        `labelled`: what the engine journals in it names the request, as what is done inside an org always does.
+        """
         async with self._checkout() as connection:
             reached_end = False
             try:
                 async with connection.transaction():
-                    await self._enter(connection, org=org, engine=engine)
+                    await self._enter(connection, org=org, engine=engine, labelled=labelled)
                     yield Tx(connection)
                     reached_end = True
             except psycopg.Error as error:
@@ -134,10 +141,14 @@ class Database:
         finally:
             await self._pool.putconn(connection)
 
-    async def _enter(self, connection: "psycopg.AsyncConnection[TupleRow]", *, org: uuid.UUID | None, engine: bool) -> None:
+    async def _enter(
+        self, connection: "psycopg.AsyncConnection[TupleRow]", *, org: uuid.UUID | None, engine: bool, labelled: bool
+    ) -> None:
         settings = connect.session_settings("work") if self.pooled else {}
         if org is not None:
             settings |= {"weft.org": str(org)} if engine else {"role": "weft_tenant", "weft.org": str(org)}
+        if (org is not None or labelled) and (id := request.get()):
+            settings["weft.request_id"] = id
         if settings:
             names, values = list(settings), list(settings.values())
             await connection.execute(

@@ -21,6 +21,7 @@ from typing import Self
 from urllib import parse
 
 import psycopg
+from psycopg import sql
 
 from weft.base import errors
 from weft.db import embedded_binaries, embedded_files, embedded_lifetime, embedded_process
@@ -148,7 +149,7 @@ def _ensure_database(socket: Path) -> None:
         with psycopg.connect(_url(socket, user="postgres", dbname="postgres"), autocommit=True) as connection:
             found = connection.execute("select 1 from pg_database where datname = %s", [DATABASE]).fetchone()
             if found is None:
-                connection.execute(f"create database {DATABASE}")
+                connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
     except psycopg.Error as error:
         raise errors.EmbeddedServerError(
             f"The embedded PostgreSQL runs at {socket} but its database cannot be opened: {str(error).strip()}. "

@@ -175,7 +175,7 @@ async def _installed(connection: "psycopg.AsyncConnection[TupleRow]") -> bool:
 
 
 async def _lock(connection: "psycopg.AsyncConnection[TupleRow]") -> None:
-    await connection.execute(f"set lock_timeout = '{_LOCK_WAIT}'")
+    await connection.execute("select set_config('lock_timeout', %s, false)", (_LOCK_WAIT,))
     try:
         await connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
     except psycopg.errors.LockNotAvailable:

@@ -10,10 +10,34 @@ create table weft.journal (
     object_type text not null,
     object_id text not null,
     before jsonb,
-    after jsonb
+    after jsonb,
+    -- the request that did it, as the API set it for its transaction
+    request_id text default nullif(current_setting('weft.request_id', true), ''),
+    -- its place in the chain of its org, and the hash of all up to here; given by the sealer, after the commit
+    number bigint,
+    hash bytea check (octet_length(hash) = 32),
+    check ((number is null) = (hash is null))
 );
 
 create index journal_by_org on weft.journal (org_id, id);
+create unique index journal_chain on weft.journal (org_id, number);
+-- what the sealer has not been to; empty most of the time
+create index journal_unsealed on weft.journal (id) where number is null;
+
+-- The end of each org's chain: without it, cutting off the newest entries would leave no trace.
+create table weft.journal_heads (
+    org_id uuid primary key,
+    number bigint not null,
+    hash bytea not null check (octet_length(hash) = 32)
+);
+
+alter table weft.journal_heads enable row level security;
+alter table weft.journal_heads force row level security;
+create policy owner on weft.journal_heads to current_user using (true) with check (true);
+create policy engine on weft.journal_heads to weft_engine using (true) with check (true);
+create policy tenant on weft.journal_heads for select to weft_tenant using (org_id = weft.current_org());
+grant select, insert, update on weft.journal_heads to weft_engine;
+grant select on weft.journal_heads to weft_tenant;
 
 alter table weft.journal enable row level security;
 alter table weft.journal force row level security;
@@ -21,7 +45,11 @@ create policy owner on weft.journal to current_user using (true) with check (tru
 create policy engine on weft.journal to weft_engine using (true) with check (true);
 create policy tenant on weft.journal for select to weft_tenant using (org_id = weft.current_org());
 create policy tenant_writes on weft.journal for insert to weft_tenant with check (org_id = weft.current_org());
-grant select, insert on weft.journal to weft_engine, weft_tenant;
+-- what was written stays: only the sealer's two columns are ever changed
+grant select on weft.journal to weft_engine, weft_tenant;
+grant insert (id, org_id, at, actor, action, object_type, object_id, before, after, request_id)
+    on weft.journal to weft_engine, weft_tenant;
+grant update (number, hash) on weft.journal to weft_engine;
 
 -- The change feed in two tables. Writers append to the inbox inside their own transaction, one row per
 -- statement, not per changed row. After commit one sequencer moves rows on and gives them positions: a plain serial

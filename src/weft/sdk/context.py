@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from weft.base.redact import Redactor
+
 
 class Sink(Protocol):
     """Where a context's words go: the worker that runs the attempt."""
@@ -39,7 +41,7 @@ class About(Protocol):
 class Context:
     """One attempt of one task."""
 
-    __slots__ = ("_about", "_on_cancel", "_sink", "_stopped", "alive")
+    __slots__ = ("_about", "_on_cancel", "_sink", "_stopped", "alive", "hidden")
 
     def __init__(self, sink: Sink, about: About) -> None:
         self._sink = sink
@@ -48,6 +50,8 @@ class Context:
         self._on_cancel: list[Callable[[], None]] | None = None
         self.alive = 0.0
         """When it last showed a sign of life, on the monotonic clock."""
+        self.hidden: Redactor | None = None
+        """Takes the secrets that this attempt was given out of what it says."""
 
     @property
     def task_id(self) -> str:
@@ -104,6 +108,10 @@ class Context:
         self.alive = time.monotonic()
         bounded = None if percent is None else max(0, min(100, round(percent)))
         self._sink.progress(self, percent=bounded, message=message)
+
+    def redact(self, text: str) -> str:
+        """The text without the secrets that this attempt was given. What is logged or returned is redacted anyway."""
+        return text if self.hidden is None else self.hidden.text(text)
 
     def heartbeat(self) -> None:
         """Says that the attempt is alive, and raises in a thread that was told to stop.

@@ -3,10 +3,10 @@
 import datetime as dt
 from collections.abc import Awaitable, Callable
 
-from weft.access import idempotency
+from weft.access import idempotency, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
-from weft.journal import feed, sequence
+from weft.journal import audit, feed, sequence
 from weft.queue import promote, prune
 from weft.settle import rescue
 from weft.upkeep.chore import Chore
@@ -40,6 +40,8 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
         Chore(name="dedupe key pruner", every=_seconds(60), once=prune.dedupe_keys, batch=prune.BATCH),
         Chore(name="idempotency key pruner", every=_seconds(60), once=idempotency.prune, batch=idempotency.BATCH),
         Chore(name="partition maker", every=_seconds(3600), once=prune.partitions),
+        Chore(name="audit sealer", every=_seconds(5), peek=audit.unsealed, once=audit.seal, batch=audit.BATCH),
+        Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
     ]
     if retention is not None:
         table.append(Chore(name="history pruner", every=_seconds(3600), once=_dropping(retention)))

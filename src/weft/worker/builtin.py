@@ -11,7 +11,7 @@ How an HTTP answer ends the attempt:
 import datetime as dt
 import email.utils
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from weft.base import errors, json
@@ -50,15 +50,25 @@ class HttpUnavailable(errors.WeftError):
     code = "HTTP_UNAVAILABLE"
 
 
-def builtin_tasks(settings: Settings, *, grace: float = 5.0) -> list[tuple[Callable[..., Any], str, dict[str, Any]]]:
+Hosts = Callable[[str], Awaitable[Sequence[str]]]
+"""Private hosts that tasks of an org may call, besides those of the settings."""
+
+
+async def no_hosts(_org: str) -> Sequence[str]:
+    return ()
+
+
+def builtin_tasks(
+    settings: Settings, *, grace: float = 5.0, hosts: Hosts = no_hosts
+) -> list[tuple[Callable[..., Any], str, dict[str, Any]]]:
     """The handlers of the built-in kinds as (function, name, options), ready for `Registry.add`."""
     return [
-        (_http(settings), "http", {"fail_on": (HttpFailed, errors.Refused, errors.InvalidInput)}),
+        (_http(settings, hosts), "http", {"fail_on": (HttpFailed, errors.Refused, errors.InvalidInput)}),
         (_shell(settings, grace=grace), "shell", {"fail_on": (errors.Refused, errors.InvalidInput)}),
     ]
 
 
-def _http(settings: Settings) -> Callable[..., Any]:
+def _http(settings: Settings, hosts: Hosts) -> Callable[..., Any]:
     async def http(
         ctx: Context,
         url: str,
@@ -72,7 +82,8 @@ def _http(settings: Settings) -> Callable[..., Any]:
         if not 0 < timeout <= _LONGEST_CALL:
             raise errors.InvalidInput(f"timeout {timeout:g} must be above 0 and at most {_LONGEST_CALL:g} seconds")
         request = _request(ctx, url, method=method.upper(), headers=headers or {}, body=body)
-        response = await net.call(request, allow=settings.allow_hosts, timeout=timeout, max_bytes=MAX_BODY)
+        allow = (*settings.allow_hosts, *await hosts(ctx.org))
+        response = await net.call(request, allow=allow, timeout=timeout, max_bytes=MAX_BODY)
         ctx.log(f"{request.method} answered {response.status}", status=response.status, bytes=len(response.body))
         result = answer(response)
         judge(response, expect=expect, said=result["body"])
@@ -91,8 +102,10 @@ def _shell(settings: Settings, *, grace: float) -> Callable[..., Any]:
     ) -> dict[str, Any]:
         if not settings.allow_shell:
             raise errors.Refused("this worker runs no shell commands; start it with WEFT_ALLOW_SHELL=1 to allow them")
+        if any(ctx.redact(part) != part for part in ([command] if isinstance(command, str) else command)):
+            raise errors.Refused("a secret in a command is shown to everybody by `ps`; pass it in `env` instead")
         told = {"WEFT_TASK_ID": ctx.task_id, "WEFT_ATTEMPT": str(ctx.attempt)}
-        return await shells.run(command, log=ctx.log, cwd=cwd, env={**told, **(env or {})}, grace=grace)
+        return await shells.run(command, log=ctx.log, cwd=cwd, env={**told, **(env or {})}, grace=grace, hide=ctx.redact)
 
     return shell
 

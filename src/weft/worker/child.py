@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from weft.base import errors, json
@@ -48,14 +49,14 @@ class Children:
         self._idle: list[asyncio.subprocess.Process] = []
         self._alive: set[asyncio.subprocess.Process] = set()
 
-    async def call(self, context: Context, kind: str, payload: str) -> Any:
-        """Runs a task in a child. Cancelling this kills the child."""
+    async def call(self, context: Context, kind: str, payload: str, *, secrets: Sequence[str] = ()) -> Any:
+        """Runs a task in a child. Cancelling this kills the child. It is told the secrets so that it can hide them."""
         if self._target is None:
             raise errors.ConfigError("isolate='process' needs a worker started as `weft worker module:app`")
         child = self._idle.pop() if self._idle else await self._spawn()
         answered = False
         try:
-            answer = await self._converse(child, context, kind, payload)
+            answer = await self._converse(child, context, {"kind": kind, "payload": payload, "secrets": list(secrets)})
             answered = True
         finally:
             if answered:
@@ -77,15 +78,16 @@ class Children:
         return child
 
     async def _converse(
-        self, child: asyncio.subprocess.Process, context: Context, kind: str, payload: str
+        self, child: asyncio.subprocess.Process, context: Context, told: dict[str, Any]
     ) -> dict[str, Any]:
         assert child.stdin is not None and child.stdout is not None
         about = {
-            "id": context.task_id, "org": context.org, "kind": kind, "attempt": context.attempt, "queue": context.queue,
-            "token": "", "correlation_id": context.correlation_id, "trace_parent": context.trace, "tags": context.tags,
+            "id": context.task_id, "org": context.org, "kind": context.kind, "attempt": context.attempt,
+            "queue": context.queue, "token": "", "correlation_id": context.correlation_id, "trace_parent": context.trace,
+            "tags": context.tags,
         }  # fmt: skip
         try:
-            child.stdin.write(json.dumps({"kind": kind, "payload": payload, "context": about}) + b"\n")
+            child.stdin.write(json.dumps({**told, "context": about}) + b"\n")
             await child.stdin.drain()
             while line := await child.stdout.readline():
                 said: dict[str, Any] = json.loads(line)

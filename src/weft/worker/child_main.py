@@ -13,6 +13,7 @@ import types
 from typing import Any, BinaryIO
 
 from weft.base import errors, json
+from weft.base.redact import Redactor
 from weft.sdk import context as contexts
 from weft.sdk.context import About, Context
 from weft.sdk.loading import load
@@ -62,6 +63,8 @@ def main(target: str, level: str) -> None:
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(asked, lines), daemon=True).start()
     logging.basicConfig(level=int(level))
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(logs.Secretive())
     logging.getLogger().addHandler(logs.TaskLogHandler())
     registry: Registry = load(target).registry
     upward = Upward(out)
@@ -70,6 +73,7 @@ def main(target: str, level: str) -> None:
         task = registry.get(told["kind"])
         assert task is not None  # the parent has the same registry
         context = ChildContext(upward, types.SimpleNamespace(**told["context"]))
+        context.hidden = Redactor(told["secrets"]) if told["secrets"] else None
         upward.say(_run(task, told["payload"], context))
 
 
@@ -91,20 +95,20 @@ def _run(task: Task[Any, Any], payload: str, context: Context) -> dict[str, Any]
             answer = asyncio.run(_awaited(answer))
         return {"result": None if answer is None else json.loads(json.text(answer, what="the result"))}
     except Exception as error:  # noqa: BLE001 - user code
-        return {"error": _problem(error, task)}
+        return {"error": _problem(error, task, context)}
     finally:
         contexts.leave(token)
 
 
-def _problem(error: Exception, task: Task[Any, Any]) -> dict[str, Any]:
+def _problem(error: Exception, task: Task[Any, Any], context: Context) -> dict[str, Any]:
     options = task.options
     refused = isinstance(error, (errors.InvalidPayload, errors.Refused, *options.fail_on))
     delay = error.delay.total_seconds() if isinstance(error, errors.Snooze | errors.RetryLater) else None
     return {
         "signal": next((one.__name__ for one in _SIGNALS if isinstance(error, one)), None),
         "type": type(error).__name__,
-        "message": logs.clean(str(error)[: logs.MAX_MESSAGE]),
-        "traceback": logs.clean(traceback.format_exc()[-logs.MAX_MESSAGE :]),
+        "message": logs.clean(context.redact(str(error))[: logs.MAX_MESSAGE]),
+        "traceback": logs.clean(context.redact(traceback.format_exc())[-logs.MAX_MESSAGE :]),
         "delay": delay,
         "retryable": not refused and (not options.retry_on or isinstance(error, options.retry_on)),
     }

@@ -2,14 +2,17 @@
 
 import datetime as dt
 import time
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from weft.access import keyring, secrets
 from weft.cluster.model import BeatAnswer, Vitals
 from weft.cluster.pulse import Pulse
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.queue import lease
 from weft.queue.lease import Progress
+from weft.queue.model import Claimed
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
 from weft.worker.claimer import Claimer, Serves
@@ -74,6 +77,12 @@ class DatabaseEngine:
             cancelled = await lease.cancelled_on(tx, node_id=self._pulse.node.id, grace=_CANCEL_GRACE)
         lost = {one.task_id: "lease lost" for one in reports if one.task_id not in held}
         return {**{id: "cancelled" for id, _ in cancelled}, **lost}
+
+    async def secrets(self, task: Claimed, names: Collection[str]) -> Mapping[str, str]:
+        ring = keyring.load(self._database.settings)
+        # the engine, because nobody who asks for a user may see a box; the org is the task's
+        async with self._database.once() as tx:
+            return await secrets.opened(tx, ring, org=uuid.UUID(task.org), names=names)
 
     async def still_held(self, attempts: Sequence[tuple[str, str]]) -> set[str]:
         async with self._database.once() as tx:

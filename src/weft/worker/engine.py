@@ -3,7 +3,7 @@
 Everything else about a worker (buffer, runners, children, draining) is the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from weft.queue.lease import Line, Progress
@@ -72,6 +72,10 @@ class Engine(Protocol):
 
     async def exchange(self, reports: Sequence[Progress]) -> dict[str, str]:
         """Says how far attempts are; answers which should stop, and why."""
+        ...
+
+    async def secrets(self, task: Claimed, names: Collection[str]) -> Mapping[str, str]:
+        """The values of the secrets that a task's payload names, for its attempt that is about to start."""
         ...
 
     async def still_held(self, attempts: Sequence[tuple[str, str]]) -> set[str]: ...

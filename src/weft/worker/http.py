@@ -6,13 +6,14 @@ Every task has a lease of its own here, so every task is spoken for by heartbeat
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from weft.base import errors
 from weft.client.work import Status, Work
 from weft.net.guard import Unreachable
 from weft.queue.lease import Progress
+from weft.queue.model import Claimed
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
 from weft.worker.held import Holds
@@ -91,6 +92,12 @@ class HttpEngine:
                     if verdict.cancelled:
                         stop[id] = _REASONS.get(verdict.reason or "", "cancelled")
         return stop
+
+    async def secrets(self, task: Claimed, names: Collection[str]) -> Mapping[str, str]:
+        token = self._holds.token(task.id, task.token)
+        if token is None:
+            raise errors.LeaseLost
+        return await self.work.secrets(token)
 
     async def still_held(self, attempts: Sequence[tuple[str, str]]) -> set[str]:
         return {id for id, lease in attempts if self._holds.get(id, lease) is not None}

@@ -22,9 +22,9 @@ _LEVELS: dict[str, LogLevel] = {
 
 def line(context: Context, *, level: str, message: str, fields: dict[str, Any] | None) -> Line:
     """A log line as it is stored: bounded, without NUL, fields as JSON or as text."""
-    text = clean(str(message)[:MAX_MESSAGE])
+    text = clean(context.redact(str(message))[:MAX_MESSAGE])
     known = _LEVELS.get(str(level).lower(), "info")
-    return Line(context.task_id, context.lease_token, dt.datetime.now(dt.UTC), known, text, _fields(fields))
+    return Line(context.task_id, context.lease_token, dt.datetime.now(dt.UTC), known, text, _fields(fields, context))
 
 
 def clean(text: str) -> str:
@@ -47,6 +47,26 @@ class TaskLogHandler(logging.Handler):
         context.log(message, level=_name(record.levelno))
 
 
+class Secretive(logging.Filter):
+    """Added to the other handlers of a worker's root logger: what an attempt logs goes to stderr without its secrets."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        context = contexts.current()
+        if context is not None and context.hidden is not None:
+            try:
+                record.msg, record.args = context.redact(record.getMessage()), ()
+            except Exception:  # noqa: BLE001 - a broken log call is told of by the handler itself
+                return True
+            if record.exc_info and not record.exc_text:
+                record.exc_text = _FORMATTER.formatException(record.exc_info)
+            record.exc_text = None if record.exc_text is None else context.redact(record.exc_text)
+            record.stack_info = None if record.stack_info is None else context.redact(record.stack_info)
+        return True
+
+
+_FORMATTER = logging.Formatter()
+
+
 def _name(level: int) -> str:
     if level >= logging.CRITICAL:
         return "critical"
@@ -57,10 +77,11 @@ def _name(level: int) -> str:
     return "info" if level >= logging.INFO else "debug"
 
 
-def _fields(fields: dict[str, Any] | None) -> str | None:
+def _fields(fields: dict[str, Any] | None, context: Context) -> str | None:
     if not fields:
         return None
     try:
-        return json.text(fields, what="log fields")
+        text = json.text(fields, what="log fields")
+        return text if context.hidden is None else json.text(context.hidden.value(json.loads(text)), what="log fields")
     except Exception:  # noqa: BLE001 - whatever a handler logs must not fail it
-        return json.text({"repr": repr(fields)[:MAX_MESSAGE].replace("\0", "")})
+        return json.text({"repr": context.redact(repr(fields))[:MAX_MESSAGE].replace("\0", "")})

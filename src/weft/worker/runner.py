@@ -10,11 +10,12 @@ and left alone if it does not end within the grace time.
 import asyncio
 import contextvars
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from weft.base import json
+from weft.base import references
+from weft.base.redact import Redactor
 from weft.queue.model import Claimed
 from weft.sdk import context as contexts
 from weft.sdk.context import Context, Sink
@@ -37,12 +38,15 @@ _ALONE_PATIENCE = 10.0
 class Attempt(Context):
     """A task in the hands of a runner; what its handler sees is the `Context` part."""
 
-    __slots__ = ("runner", "started", "task")
+    __slots__ = ("payload", "runner", "secrets", "started", "task")
 
     def __init__(self, sink: Sink, task: Claimed, runner: "asyncio.Task[None]") -> None:
         super().__init__(sink, task)
         self.task = task
         self.runner = runner
+        self.payload = task.payload
+        """As the handler gets it: with its secrets."""
+        self.secrets: Sequence[str] = ()
         self.started = time.monotonic()
 
 
@@ -53,6 +57,7 @@ class Runners:
         self, buffer: Buffer, *, handlers: dict[str, Task[Any, Any]], sink: Sink, report: Callable[[Outcome], None],
         children: Children, threads: int, all_settled: Callable[[], bool],
         more_like: Callable[..., Awaitable[list[Claimed]]],
+        secrets: Callable[[Claimed, Collection[str]], Awaitable[Mapping[str, str]]],
     ) -> None:  # fmt: skip
         self.running: dict[str, Attempt] = {}
         self.handled: dict[str, list[int]] = {kind: [0, 0] for kind in handlers}
@@ -64,6 +69,7 @@ class Runners:
         self._children = children
         self._all_settled = all_settled
         self._more_like = more_like
+        self._secrets = secrets
         self._most_threads = threads
         self._threads = self._new_threads()
         self._alone = asyncio.Lock()
@@ -178,11 +184,13 @@ class Runners:
                 await self._batch(attempt, handler)
                 return
             try:
+                if references.MARK in task.payload:
+                    await self._open(attempt)
                 if handler.immediate and task.rest.timeout is None and task.rest.heartbeat_timeout is None:
-                    result = await handler.function(**handler.arguments(task.payload))
+                    result = await handler.function(**handler.arguments(attempt.payload))
                 else:
-                    result = await self._call(attempt, handler, handler.arguments(task.payload))
-                text = None if result is None else json.text(result, what="the result")
+                    result = await self._call(attempt, handler, handler.arguments(attempt.payload))
+                text = None if result is None else ending.written(result, hidden=attempt.hidden)
             except BaseException as error:  # noqa: BLE001 - user code: whatever it raises is an outcome
                 outcome = self._ended(attempt, handler, error)
                 self.handled[task.kind][1] += 1
@@ -207,7 +215,10 @@ class Runners:
             if len(attempts) <= room:
                 # what is buffered was measured for one task per call
                 self._join(attempts, await self._more_like(attempt.task, at_most=room + 1 - len(attempts)))
-            payloads = [handler.arguments(one.task.payload) for one in attempts]
+            for one in attempts:
+                if references.MARK in one.payload:
+                    await self._open(one)
+            payloads = [handler.arguments(one.payload) for one in attempts]
             answers = await self._call(attempt, handler, {handler.batch_name: payloads})
             results = ending.spread(answers, count=len(attempts))
         except BaseException as error:  # noqa: BLE001 - user code
@@ -221,6 +232,17 @@ class Runners:
                 del self.running[one.task.id]
                 self.finished += 1
 
+    async def _open(self, attempt: Attempt) -> None:
+        """Puts the secrets that a payload names in their places: only here, and only for this attempt."""
+        names = references.names(attempt.payload)
+        if names:
+            values = await self._secrets(attempt.task, names)
+            attempt.hidden = Redactor(values.values())
+            attempt.secrets = sorted(values.values())
+            attempt.payload = references.filled(attempt.payload, values)
+        else:
+            attempt.payload = references.filled(attempt.payload, {})
+
     def _join(self, attempts: list[Attempt], tasks: Sequence[Claimed]) -> None:
         attempts += [Attempt(self._sink, task, attempts[0].runner) for task in tasks]
         for one in attempts:
@@ -233,7 +255,7 @@ class Runners:
         if self._closing and isinstance(result, asyncio.CancelledError):
             attempt.stop("shutting down")
         if attempt.cancelled is None:
-            return ending.returned(attempt.task, handler, result, started=started)
+            return ending.returned(attempt.task, handler, result, started=started, hidden=attempt.hidden)
         while attempt.runner.cancelling():
             attempt.runner.uncancel()
         return ending.stopped(attempt.task, handler, attempt.cancelled, started=started)
@@ -268,7 +290,7 @@ class Runners:
 
     async def _invoke(self, attempt: Attempt, handler: Task[Any, Any], arguments: dict[str, Any]) -> Any:
         if handler.options.isolate == "process":
-            return await self._children.call(attempt, handler.kind, attempt.task.payload)
+            return await self._children.call(attempt, handler.kind, attempt.payload, secrets=attempt.secrets)
         if handler.context_name is not None:
             arguments = {**arguments, handler.context_name: attempt}
         if handler.options.isolate == "loop":

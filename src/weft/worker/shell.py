@@ -38,8 +38,12 @@ async def run(
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
     grace: float = 5.0,
+    hide: Callable[[str], str] = str,
 ) -> dict[str, Any]:
-    """Runs a command to its end; ShellFailed if that is not exit status 0. When cancelled, its group ends first."""
+    """Runs a command to its end; ShellFailed if that is not exit status 0. When cancelled, its group ends first.
+
+    `hide` takes secrets out of a text, and must be asked before the text is cut.
+    """
     arguments = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
     if not arguments or not arguments[0]:
         raise errors.InvalidInput("the command is empty")
@@ -66,7 +70,7 @@ async def run(
             ended.cancel()
             pipe.close()
     if status != 0:
-        said = output.tail[-2000:].strip()
+        said = hide(output.tail)[-2000:].strip()
         raise ShellFailed(f"{_how(status)}{f': {said}' if said else ''}", exit_status=status)
     return {"exit_status": status, "output": output.tail, "truncated": output.size > TAIL}
 

@@ -63,7 +63,7 @@ class Worker:
         self._runners = Runners(
             self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._reporter.add,
             children=self._children, threads=concurrency, all_settled=lambda: self._reporter.idle,
-            more_like=self._claimer.more_like,
+            more_like=self._claimer.more_like, secrets=engine.secrets,
         )  # fmt: skip
         self._buffer.on_low = self._claimer.nudge
         self._ahead = 0
@@ -124,7 +124,10 @@ class Worker:
     @contextlib.asynccontextmanager
     async def _staffed(self) -> AsyncIterator[list["asyncio.Task[None]"]]:
         """Runners, reporter and attendant at work, but nobody who claims; yields those who should never end."""
-        handler = logs.TaskLogHandler()
+        handler, secretive = logs.TaskLogHandler(), logs.Secretive()
+        others = list(logging.getLogger().handlers)
+        for other in others:
+            other.addFilter(secretive)
         logging.getLogger().addHandler(handler)
         leave = self._engine.attend(
             nudge=self._claimer.nudge, revived=self._revived, handled=lambda: self._runners.handled
@@ -143,6 +146,8 @@ class Worker:
             await asyncio.wait({*runners, attending}, timeout=_LAST_WORDS)
             await self._children.close()
             logging.getLogger().removeHandler(handler)
+            for other in others:
+                other.removeFilter(secretive)
             self._reporter.finish()
             await asyncio.wait({reporting}, timeout=_SETTLING)
             reporting.cancel()
@@ -304,7 +309,7 @@ class Worker:
 
     def progress(self, context: Context, *, percent: int | None, message: str | None) -> None:
         """`Sink`: how far an attempt is; written with the next beat."""
-        message = None if message is None else logs.clean(str(message)[: logs.MAX_MESSAGE])
+        message = None if message is None else logs.clean(context.redact(str(message))[: logs.MAX_MESSAGE])
         before = self._progress.get(context.task_id)
         if before is not None:
             percent = percent if percent is not None else before.percent
