@@ -13,7 +13,7 @@ from functools import partial
 
 from bench import database
 from bench.errors import BenchError
-from bench.scenarios import drain, enqueue, fairness, http, idle, latency, limits, pages, scale, start
+from bench.scenarios import drain, enqueue, fairness, http, idle, latency, limits, pages, scale, start, xmin
 from bench.scenarios.measurement import Line, Measurement
 from bench.system import OWN, Contender, Scenario
 
@@ -46,6 +46,9 @@ class Sizes:
     http_tasks: int
     http_rate: int
     http_seconds: int
+    xmin_rate: int
+    xmin_before: int
+    xmin_held: int
 
 
 FULL = Sizes(
@@ -73,6 +76,9 @@ FULL = Sizes(
     http_tasks=50_000,
     http_rate=50,
     http_seconds=8,
+    xmin_rate=10_000,
+    xmin_before=60,
+    xmin_held=600,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -96,6 +102,8 @@ QUICK = dataclasses.replace(
     pages_finished=300_000,
     http_tasks=20_000,
     http_seconds=5,
+    xmin_before=10,
+    xmin_held=60,
 )
 
 
@@ -211,6 +219,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
             tasks=sizes.http_tasks, rate=sizes.http_rate, seconds=sizes.http_seconds)),
         start: ("start", "help_ms", dict(calls=sizes.start_calls)),
         pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
+        xmin: ("xmin", "last_ratio", dict(rate=sizes.xmin_rate, before=sizes.xmin_before, held=sizes.xmin_held)),
     }  # fmt: skip
     return [
         Variant(
@@ -218,7 +227,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
             scenario=name,
             measure=partial(module.measure, rounds=rounds, **size),
             headline=headline,
-            title=module.TITLE,
+            title=module.TITLE.format(**size) if module is xmin else module.TITLE,
             lines=tuple(dataclasses.replace(line, label=line.text(size)) for line in module.LINES),
         )
         for module, (name, headline, size) in asked.items()

@@ -24,6 +24,12 @@ DEFAULT_ORG = uuid.UUID("00000000-0000-7000-8000-000000000001")
 LIMITED_QUEUE = "limited"
 LIMIT = 100
 
+FEEDS = 20
+"""Batches a second."""
+
+QUEUED = """
+select n_tup_ins - n_tup_del from pg_stat_user_tables where schemaname = 'weft' and relname = 'tasks'
+"""
 ADD_ORG = "insert into weft.orgs (id, name, slug) values (%s, %s, %s)"
 ADD_LIMIT = "insert into weft.queues (org_id, name, max_running) values (%s, %s, %s)"
 
@@ -105,6 +111,29 @@ async def waits(count: int, rate: int) -> None:
         await protocol.paced(count, rate, send)
 
 
+async def feed(rate: int) -> None:
+    """Enqueue no-ops at a rate for ever, org after org, but never have more than a little queued."""
+    receivers = itertools.cycle(targets()[:-1] or targets())
+    batch = max(1, rate // FEEDS)
+    async with app, await psycopg.AsyncConnection.connect(protocol.database_url(), autocommit=True) as observer:
+        began, sent = time.monotonic(), 0
+        while True:
+            await asyncio.sleep(max(0.0, began + sent / rate - time.monotonic()))
+            await app.enqueue_many(noop, [{"n": sent + n} for n in range(batch)], org=next(receivers).org)
+            sent += batch
+            if time.monotonic() - began > sent / rate + 1:
+                # behind: what was missed is not made up for
+                began = time.monotonic() - sent / rate
+            while await queued(observer) > rate:
+                await asyncio.sleep(0.1)
+
+
+async def queued(observer: "psycopg.AsyncConnection[tuple[float]]") -> float:
+    """About how many: what was put in less what was taken out, by the statistics."""
+    row = await (await observer.execute(QUEUED)).fetchone()
+    return row[0] if row else 0
+
+
 async def keyed(count: int, concurrency: int, milliseconds: int) -> None:
     """Enqueue tasks under one concurrency key, all at once for who looks from outside."""
     async with app, app.tx() as tx:
@@ -130,6 +159,7 @@ if __name__ == "__main__":
             "produce": produce,
             "waits": waits,
             "keyed": keyed,
+            "feed": feed,
         },
         runner=uvloop.run,
     )

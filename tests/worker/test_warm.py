@@ -54,6 +54,25 @@ def test_a_mark_moves_with_what_was_taken_and_is_forgotten_by_a_look() -> None:
     assert [take.mark for take in known.shares(1)] == [lanes.START]
 
 
+def test_a_claim_that_leaves_nothing_behind_brings_the_mark_back() -> None:
+    """Or else every claim would walk over all that died since, as long as a lane is empty."""
+    known = warm("a")
+    known.took(known.shares(1), [claimed("a", 7)], now=1.0)
+    known.found([lane("a")], special=[], now=2.0)
+    known.took(known.shares(5), [], now=2.0)
+    assert [take.mark for take in known.shares(1)] == [Mark(50, THEN, "a-7")]
+
+
+def test_a_claim_that_may_have_left_something_before_the_old_mark_goes_on_from_there() -> None:
+    known = warm("a")
+    known.took(known.shares(1), [claimed("a", 7)], now=1.0)
+    known.found([lane("a")], special=[], now=2.0)
+    known.took(known.shares(2), [claimed("a", 1), claimed("a", 2)], now=2.0)  # late, and as many as were asked for
+    assert [take.mark for take in known.shares(2)] == [Mark(50, THEN, "a-2")]
+    known.took(known.shares(2), [claimed("a", 3)], now=2.0)
+    assert [take.mark for take in known.shares(2)] == [Mark(50, THEN, "a-7")]
+
+
 def test_newcomers_are_those_who_have_nothing_in_the_buffer() -> None:
     known = warm("flood", "light", "other")
     assert {take.lane.org: take.take for take in known.newcomers(["flood"], room=50)} == {"light": 5, "other": 5}

@@ -14,7 +14,7 @@ _ONE = 1 << 32
 _EPOCH = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Mark:
     """A place in the claim order of a lane; everything before it is known to be taken."""
 

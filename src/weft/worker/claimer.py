@@ -35,6 +35,10 @@ BATCH = 1000
 looked better in a few trials on a loaded machine; nothing finer is known."""
 
 _LOOK_EVERY = 1.0
+_LOOK_RARELY = 30.0
+_LOOK_SHARE = 20
+"""A look may cost this part of the time between two."""
+_LOOK_CHEAP = 0.05
 _SCOUT_EVERY = 0.005
 _WAIT_FOR_ROOM = 0.02
 _POLL_BUSY = 0.002
@@ -89,6 +93,7 @@ class Claimer:
         """Something else told us to look."""
         self._look_now = False
         self._looked = 0.0
+        self._look_cost = 0.0
         self._turn = 0
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
@@ -189,23 +194,28 @@ class Claimer:
         now = time.monotonic()
         looked = False
         look_now, self._look_now = self._look_now, False
-        if (look_now or now - self._looked >= _LOOK_EVERY) and (self._warm or self._special):
+        every = min(max(_LOOK_EVERY, _LOOK_SHARE * self._look_cost), _LOOK_RARELY)
+        soon = self._look_cost < _LOOK_CHEAP or now - self._looked >= every / 4
+        if ((look_now and soon) or now - self._looked >= every) and (self._warm or self._special):
             await self._look(now)
             looked = True
         elif named and not unnamed and (got := await self._claim_named(named, now)):
             return got
         got = await self._claim_plain(now)
-        if got == 0 and self._room() > 0 and not looked:
+        if got == 0 and self._room() > 0 and soon and not looked:
             await self._look(now)
             got = await self._claim_plain(now)
         return got
 
     async def _look(self, now: float) -> None:
-        """Finds every lane with ready work, and forgets the marks."""
+        """Finds every lane with ready work, and forgets the marks. Walks over all that is dead in the claim index, and so
+        does the claim after it: rarely, where an old transaction keeps that from being vacuumed."""
+        began = time.monotonic()
         async with self._database.once() as tx:
             found = await claim.lanes(tx)
         self.claims += 1
         self._looked = now
+        self._look_cost = time.monotonic() - began
         mine = lanes.served(found, **self._serves.lanes)
         plain, self._special = lanes.divide(mine)
         if self._special:

@@ -72,8 +72,12 @@ class DatabaseEngine:
         return list(running) if time.monotonic() - self._pulse.last_beat > self.lease else []
 
     async def exchange(self, reports: Sequence[Progress]) -> dict[str, str]:
-        async with self._database.tx() as tx:
-            held = await lease.report_progress(tx, reports) if reports else set()
+        held: set[str] = set()
+        if reports:
+            # by itself: what it has touched must not wait for the next question to be settled
+            async with self._database.once() as tx:
+                held = await lease.report_progress(tx, reports)
+        async with self._database.once() as tx:
             cancelled = await lease.cancelled_on(tx, node_id=self._pulse.node.id, grace=_CANCEL_GRACE)
         lost = {one.task_id: "lease lost" for one in reports if one.task_id not in held}
         return {**{id: "cancelled" for id, _ in cancelled}, **lost}

@@ -182,10 +182,16 @@ where t.id = any(array(select o.id from in_order as o union all select c.id from
 returning t.queue;
 
 -- Queued tasks somebody asked to end (weft.cancel only marks them); settle ends them.
+-- As tasks_past_cancel: those who were asked first, then their state.
 -- name: take_cancelled
+with asked as materialized (
+    select t.id
+    from weft.tasks as t
+    where t.cancel_requested_at is not null
+)
 select t.id::text
 from weft.tasks as t
-where t.cancel_requested_at is not null and t.state <> 'running'
+where t.id = any(array(select a.id from asked as a)) and t.state <> 'running'
 limit %(take)s
 for update skip locked;
 

@@ -99,11 +99,17 @@ limit %(take)s
 for update skip locked;
 
 -- A running task that was told to end and did not, although its worker lives.
+-- Those who were asked first: together with the state it would be sought among all that runs, and all that did and
+-- cannot be vacuumed.
 -- name: tasks_past_cancel
+with asked as materialized (
+    select t.id
+    from weft.tasks as t
+    where t.cancel_requested_at < weft.now() - %(grace)s
+)
 select t.id::text
 from weft.tasks as t
-where t.cancel_requested_at < weft.now() - %(grace)s and t.state = 'running'
-order by t.claimed_at
+where t.id = any(array(select a.id from asked as a)) and t.state = 'running'
 limit %(take)s
 for update skip locked;
 
