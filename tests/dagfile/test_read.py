@@ -171,7 +171,8 @@ WRONG = [
     (changed(payload={"task": "x", "command": "y"}), "/tasks/1/payload", "this one has task and command"),
     (changed(payload={"task": "x", "arg": {}}), "/tasks/1/payload", "'arg' does not go with 'task'; did you mean 'args'?"),
     (changed(payload={"task": "${params.x}"}), "/tasks/1/payload", "task cannot be computed; name it"),
-    (changed(payload={"task": "t", "args": {"x": ["${taks.a.output}"]}}), "/tasks/1/payload/args/x/0", "did you mean 'tasks'?"),
+    (changed(payload={"task": "t", "args": {"x": ["${taks.a.output}"]}}), "/tasks/1/payload/args/x/0",
+     "did you mean 'tasks'?"),
     (changed(payload={"task": "t", "args": {"x": "${tasks.c.output}"}}), "/tasks/1/payload", "refers to the task 'c'"),
     (changed(payload={"task": "t", "args": {"x": "${params.c}"}}), "/tasks/1/payload", "the param 'c', which is not there"),
     (changed(payload=3), "/tasks/1/payload", "must be a map, not int"),
@@ -224,7 +225,8 @@ def test_a_cycle_is_shown_as_its_path() -> None:
 
 
 def test_lines_of_a_file_are_right() -> None:
-    text = "name: d\ntasks:\n  - {name: a, payload: {task: t}}\n  - name: b\n    payload:\n      task: t\n    dependencies: [a,\n      c]\n"
+    text = "name: d\ntasks:\n  - {name: a, payload: {task: t}}\n  - name: b\n    payload:\n      task: t\n"
+    text += "    dependencies: [a,\n      c]\n"
     with pytest.raises(errors.InvalidDag, match=r"^line 8, column 7: task 'b': it waits for 'c', which is not there"):
         read.from_text(text)
 

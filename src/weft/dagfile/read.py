@@ -17,7 +17,7 @@ from weft.dagfile.problem import Path, Problem, Problems
 from weft.dagfile.yaml import Place
 from weft.plan.expression import escaped
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 MOST = 20
 """Problems that are told at once."""
@@ -66,7 +66,7 @@ def _read(value: Any, problems: list[Problem]) -> Dag | None:
 def _convert(value: Any, shape: type[T], path: Path, problems: list[Problem]) -> T | None:
     """A value as a struct, or None and what is wrong with it."""
     if isinstance(value, dict):
-        known = [field.encode_name for field in msgspec.structs.fields(shape)]  # type: ignore[arg-type]
+        known: tuple[str, ...] = shape.__struct_fields__
         unknown = [key for key in value if key not in known]
         for key in unknown[:MOST]:
             problems.append(Problem((*path, key), f"{key!r} is not known here{closest(key, known)}"))
