@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "weft"
 
 CEILING = 400
-PURE = {"base", "plan", "afl", "dagfile", "sdk"}
+PURE = {"base", "cron", "plan", "afl", "dagfile", "sdk"}
 NOT_NAMES = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc"}
 DRIVERS = {"psycopg", "psycopg_pool", "sqlalchemy", "asyncpg", "psycopg2"}
 

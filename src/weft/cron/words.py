@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from weft.jobs.cron import Schedule
+from weft.cron.schedule import Schedule
 
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _MONTHS = ("", "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.base import errors
-from weft.jobs import cron, misfire, zones
-from weft.jobs.misfire import GRACE, Cron, Firing, Once, When
+from weft.cron import misfire, zones
+from weft.cron import schedule as cron
+from weft.cron.misfire import GRACE, Cron, Firing, Once, When
 
 NOON = dt.datetime(2026, 3, 8, 12, tzinfo=dt.UTC)
 HOURLY = Cron(cron.parse("0 * * * *"), zones.zone("UTC"))

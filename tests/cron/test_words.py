@@ -5,7 +5,8 @@ import random
 import pytest
 from test_cron import random_expression
 
-from weft.jobs import cron, words
+from weft.cron import schedule as cron
+from weft.cron import words
 
 
 @pytest.mark.parametrize(("text", "said"), [

@@ -20,9 +20,9 @@ from typing import Literal, assert_never
 import msgspec
 
 from weft.base import errors
-from weft.jobs import cron
-from weft.jobs.cron import Schedule
-from weft.jobs.zones import Zone
+from weft.cron import schedule as cron
+from weft.cron.schedule import Schedule
+from weft.cron.zones import Zone
 
 Misfire = Literal["fire_once", "skip", "catch_up"]
 

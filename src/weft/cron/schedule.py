@@ -18,9 +18,9 @@ from collections.abc import Iterator
 import msgspec
 
 from weft.base import errors
-from weft.jobs import zones
-from weft.jobs.fields import Days, read
-from weft.jobs.zones import Stretch, Zone
+from weft.cron import zones
+from weft.cron.fields import Days, read
+from weft.cron.zones import Stretch, Zone
 
 MAX_LENGTH = 100
 NICKNAMES = {
