@@ -24,10 +24,14 @@ COMMANDS = {
     "bench": ("weft.cli.bench:bench", "Measure Weft on your database: how fast it is, and what it asks of it."),
     "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),
     "key": ("weft.cli.key:key", "Make, list and revoke the keys that open the API."),
+    "org": ("weft.cli.org:org", "Look at orgs, make, limit and suspend them."),
+    "user": ("weft.cli.user:user", "Look at an org's users, make, change and remove them."),
+    "role": ("weft.cli.role:role", "Make roles of the org's own (role:finance) and assign them."),
     "worker-protocol": (
         "weft.cli.worker_protocol:worker_protocol",
         "What workers and servers say to each other over HTTP, and whether they do.",
     ),
+    "login": ("weft.cli.login:login", "Log in to a server, and talk to it from now on."),
     "profile": ("weft.cli.profile:profile", "Name the servers you talk to, with their keys."),
     "completion": ("weft.cli.completion:completion", "Print the script with which a shell completes weft's commands"),
 }
