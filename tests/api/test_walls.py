@@ -33,7 +33,12 @@ async def planted(database_url: str) -> AsyncIterator[tuple[OneWall, Planted, Pl
 
 
 async def walk(
-    database: Database, *, who: Planted, mine: Planted, theirs: Planted, without: tuple[str, ...] = (),
+    database: Database,
+    *,
+    who: Planted,
+    mine: Planted,
+    theirs: Planted,
+    without: tuple[str, ...] = (),
     only_reads: bool = False,
 ) -> tuple[int, dict[str, set[str]], list[str]]:
     """Asks everything, the roles that may taking turns: how often, who showed what of theirs, what was wrong."""

@@ -40,9 +40,9 @@ class OneWall(Database):
     pinned: uuid.UUID | None = None
 
     @contextlib.asynccontextmanager
-    async def tx(self, *, org: uuid.UUID | None = None, engine: bool = False) -> AsyncIterator[Tx]:
+    async def tx(self, *, org: uuid.UUID | None = None, engine: bool = False, labelled: bool = False) -> AsyncIterator[Tx]:
         within = None if org is None or not self.rls else self.pinned or org
-        async with super().tx(org=within, engine=engine and within is not None) as tx:
+        async with super().tx(org=within, engine=engine and within is not None, labelled=labelled) as tx:
             yield tx
 
 

@@ -117,7 +117,7 @@ async def test_profiles_from_the_shell(config_home: Path, database_url: str) -> 
 async def test_a_key_without_the_right_is_said_with_the_fix(database_url: str) -> None:
     async with shell.served(database_url, role="reader") as reader:
         code, said = await reader("enqueue", "mail", "--no-check")
-        assert code == 1 and "a reader key may not do task.create; use a key with the role admin or writer" in said
+        assert code == 1 and "a reader may not do task.create; come with the role admin or operator or writer" in said
         assert await reader.json("tasks") == []
         code, said = await Shell(**{**reader.env, "WEFT_KEY": "weft_wrong"})("tasks")
         assert code == 1 and "the key is not known" in said and "weft key create" in said

@@ -53,7 +53,7 @@ async def create(
     """A new org. Quotas that are not given are its tier's. Conflict if the slug is taken."""
     arguments = {
         "name": names.check(name, what="org name"), "slug": check_slug(slug, what="org"), "tier": _tier(tier),
-        "settings": _settings(settings or {}), "retention": _retention(retention),
+        "settings": _settings({} if settings is None else settings), "retention": _retention(retention),
         **_quotas({**dataclasses.asdict(tiers.QUOTAS[tier]), **quotas}),
     }  # fmt: skip
     row = await tx.row(SQL.insert_org, arguments)

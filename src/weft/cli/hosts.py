@@ -66,4 +66,4 @@ async def _list(org: str | None) -> tuple[str, ...]:
 
 
 async def _org(tx: Tx, slug: str | None) -> uuid.UUID:
-    return ids.DEFAULT_ORG if slug is None else await keys.org(tx, slug)
+    return ids.DEFAULT_ORG if slug is None else await orgs.find(tx, slug)

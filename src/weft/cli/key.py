@@ -9,7 +9,7 @@ from weft.cli import connecting, loop, output
 from weft.cli.connecting import Where
 from weft.client import client
 
-ROLES = ("reader", "writer", "admin", "worker")
+ROLES = ("reader", "writer", "admin", "operator", "worker")
 
 
 @click.group(epilog="\b\nExample:\n  weft key create deploy --role writer --expires 90d")
@@ -20,13 +20,22 @@ def key() -> None:
 @key.command(epilog="\b\nExamples:\n  weft key create deploy --role writer\n  weft key create builder --role worker --json")
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True,
-              help="reader looks, writer enqueues and steers, admin also makes keys, worker runs tasks.")  # fmt: skip
+              help="reader looks, writer enqueues and steers, admin also lets others in, operator also runs orgs, "
+                   "worker runs tasks.")  # fmt: skip
 @click.option("--expires", metavar="DURATION", help="After so long it opens nothing: 12h, 90d. Default: never.")
+@click.option("--scope", "scopes", metavar="ACTION", multiple=True,
+              help="Hold it to this action of its role, task.read or task.*; may be given again.")  # fmt: skip
+@click.option("--request-rate", type=click.IntRange(1, 1_000_000), metavar="N", help="Requests a second.")
+@click.option("--request-burst", type=click.IntRange(1, 1_000_000), metavar="N", help="Requests at once.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 @connecting.options
-def create(*, name: str, role: str, expires: str | None, as_json: bool, where: Where) -> None:
+def create(
+    *, name: str, role: str, expires: str | None, scopes: tuple[str, ...], request_rate: int | None,
+    request_burst: int | None, as_json: bool, where: Where,
+) -> None:  # fmt: skip
     """Make a key called NAME and print it: it cannot be shown again."""
-    body: dict[str, Any] = {"name": name, "role": role}
+    body: dict[str, Any] = {"name": name, "role": role, "scopes": list(scopes)}
+    body |= {"request_rate": request_rate, "request_burst": request_burst}
     if expires is not None:
         body["expires_in"] = durations.parse(expires, name="--expires").total_seconds()
     made = loop.run(_post(where, body))
@@ -47,10 +56,12 @@ def list_keys(*, as_json: bool, where: Where) -> None:
         output.write_json(found)
         return
     rows = [
-        (one["id"], one["name"], one["role"], f"{one['prefix']}…", _state(one), output.moment(one["last_used_at"]))
+        (one["id"], one["name"], one["role"], ", ".join(one["scopes"]), f"{one['prefix']}…", _state(one),
+         output.moment(one["last_used_at"]))
         for one in found
-    ]
-    output.console().print(output.rows(("id", "name", "role", "key", "state", "last used"), rows, empty="no keys yet"))
+    ]  # fmt: skip
+    headings = ("id", "name", "role", "scopes", "key", "state", "last used")
+    output.console().print(output.rows(headings, rows, empty="no keys yet"))
 
 
 @key.command(epilog="\b\nExample:\n  weft key revoke 01890f3e-7b2c-7cc0-98c4-dc0c0c07398f")

@@ -27,10 +27,14 @@ COMMANDS = {
     "secret": ("weft.cli.secret:secret", "Keep secrets that tasks are given when they run, and rotate their keys."),
     "audit": ("weft.cli.audit:audit", "Who did what, what was refused, and whether that record is whole."),
     "hosts": ("weft.cli.hosts:hosts", "Private hosts that an org's tasks may call in spite of the guard."),
+    "org": ("weft.cli.org:org", "Look at orgs, make, limit and suspend them."),
+    "user": ("weft.cli.user:user", "Look at an org's users, make, change and remove them."),
+    "role": ("weft.cli.role:role", "Make roles of the org's own (role:finance) and assign them."),
     "worker-protocol": (
         "weft.cli.worker_protocol:worker_protocol",
         "What workers and servers say to each other over HTTP, and whether they do.",
     ),
+    "login": ("weft.cli.login:login", "Log in to a server, and talk to it from now on."),
     "profile": ("weft.cli.profile:profile", "Name the servers you talk to, with their keys."),
     "completion": ("weft.cli.completion:completion", "Print the script with which a shell completes weft's commands"),
 }
