@@ -70,14 +70,13 @@ def forms(value: str) -> Iterator[str]:
 
 def _forms(text: str) -> Iterator[str]:
     raw = text.encode("utf-8", "surrogatepass")
-    yield text
-    yield text[::-1]
-    yield codecs.encode(text, "rot13")
-    for ascii_only in (True, False):
-        yield json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-    yield json.dumps(text, ensure_ascii=False).replace("/", "\\/")[1:-1]
-    yield repr(text)[1:-1]
-    yield ascii(text)[1:-1]
+    for plain in (text, text[::-1], codecs.encode(text, "rot13")):
+        yield plain
+        once = set(_escaped(plain))
+        yield from once
+        # JSON in a repr, JSON in JSON
+        for form in once - {plain}:
+            yield from _escaped(form)
     yield html.escape(text)
     for quote in (urllib.parse.quote, urllib.parse.quote_plus):
         for safe in ("", "/"):
@@ -87,6 +86,15 @@ def _forms(text: str) -> Iterator[str]:
     yield raw.hex()
     yield raw.hex().upper()
     yield from _base64(raw)
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """Within quotes, as JSON and Python write them."""
+    for ascii_only in (True, False):
+        yield json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+    yield json.dumps(text, ensure_ascii=False).replace("/", "\\/")[1:-1]
+    yield repr(text)[1:-1]
+    yield ascii(text)[1:-1]
 
 
 def _base64(raw: bytes) -> Iterator[str]:
