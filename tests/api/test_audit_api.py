@@ -91,6 +91,47 @@ async def _dead(api: Caller, verb: str) -> Any:
     return await api.post(f"/v1/dead/{verb}", {"ids": [await dead_task(api)]})
 
 
+async def user(api: Caller) -> str:
+    return str((await api.post("/v1/users", {"external_id": "auth0|1", "role": "writer"})).json()["id"])
+
+
+async def _change_user(api: Caller, _database: Database) -> Any:
+    return await api.patch(f"/v1/users/{await user(api)}", {"role": "admin"})
+
+
+async def _remove_user(api: Caller, _database: Database) -> Any:
+    return await api.delete(f"/v1/users/{await user(api)}")
+
+
+async def _role(api: Caller, _database: Database) -> Any:
+    return await api.post("/v1/roles", {"slug": "finance", "name": "Finance"})
+
+
+async def _remove_role(api: Caller, database: Database) -> Any:
+    await _role(api, database)
+    return await api.delete("/v1/roles/finance")
+
+
+async def _assign(api: Caller, database: Database) -> Any:
+    await _role(api, database)
+    return await api.put(f"/v1/roles/finance/members/{await user(api)}")
+
+
+async def _unassign(api: Caller, database: Database) -> Any:
+    await _role(api, database)
+    id = await user(api)
+    await api.put(f"/v1/roles/finance/members/{id}")
+    return await api.delete(f"/v1/roles/finance/members/{id}")
+
+
+async def _org(api: Caller, _database: Database) -> Any:
+    return await api.post("/v1/orgs", {"name": "New", "slug": "new"}, role="operator")
+
+
+async def _rename(api: Caller, _database: Database) -> Any:
+    return await api.patch(f"/v1/orgs/{ids.DEFAULT_ORG}", {"name": "Another"})
+
+
 DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/tasks": (lambda api, _: api.post("/v1/tasks", {"kind": "mail"}), "task.create", "key:admin"),
     "POST /v1/tasks/batch": (
@@ -105,6 +146,16 @@ DEEDS: dict[str, tuple[Ask, str, str]] = {
     "DELETE /v1/locks/{name}": (_release, "lock.release", "key:admin"),
     "POST /v1/keys": (lambda api, _: api.post("/v1/keys", {"name": "a", "role": "reader"}), "key.create", "key:admin"),
     "DELETE /v1/keys/{id}": (_key, "key.revoke", "key:admin"),
+    "POST /v1/orgs": (_org, "org.create", "key:operator"),
+    "PATCH /v1/orgs/{id}": (_rename, "org.change", "key:admin"),
+    "POST /v1/users": (
+        lambda api, _: api.post("/v1/users", {"external_id": "auth0|1", "role": "writer"}), "user.create", "key:admin"),
+    "PATCH /v1/users/{id}": (_change_user, "user.change", "key:admin"),
+    "DELETE /v1/users/{id}": (_remove_user, "user.remove", "key:admin"),
+    "POST /v1/roles": (_role, "role.create", "key:admin"),
+    "DELETE /v1/roles/{slug}": (_remove_role, "role.remove", "key:admin"),
+    "PUT /v1/roles/{slug}/members/{id}": (_assign, "role.assign", "key:admin"),
+    "DELETE /v1/roles/{slug}/members/{id}": (_unassign, "role.unassign", "key:admin"),
     "PUT /v1/secrets/{name}": (_keep, "secret.put", "key:admin"),
     "DELETE /v1/secrets/{name}": (_forget, "secret.delete", "key:admin"),
     "POST /v1/task/secrets": (_give, "secret.give", "key:worker"),
@@ -130,13 +181,15 @@ async def test_it_leaves_an_entry_with_actor_and_request(api: Caller, own: Datab
             "select action, actor, org_id from weft.journal where request_id = %(id)s",
             {"id": answer.headers["x-request-id"]},
         )
-    assert found == [(action, actor, ids.DEFAULT_ORG)]
+    # what happens to an org is told to the org itself
+    org = uuid.UUID(answer.json()["id"]) if name == "POST /v1/orgs" else ids.DEFAULT_ORG
+    assert found == [(action, actor, org)]
 
 
 @pytest.mark.parametrize("name", DEEDS)
 async def test_what_is_refused_leaves_a_denial_and_nothing_else(api: Caller, own: Database, name: str) -> None:
     operation = next(one for one in routes.operations() if one.name == name)
-    path = operation.template.format(id=uuid.uuid4(), name="a")
+    path = operation.template.format(id=uuid.uuid4(), name="a", slug="a")
     body = {} if operation.body is None else {"json": operation.example}
     role = "worker" if operation.action != "work.secrets" else "reader"
     answer = await api.ask(operation.method, path, role=role, **body)

@@ -27,6 +27,9 @@ ENCODINGS = {
     "reversed": SECRET[::-1],
     "rot13": codecs.encode(SECRET, "rot13"),
     "repr": repr(SECRET)[1:-1],
+    "JSON in JSON": json.dumps(json.dumps({"a": SECRET})),
+    "JSON in a repr": repr((json.dumps(SECRET), 1)),
+    "reversed in a repr": repr([SECRET[::-1]]),
     "HTML": html.escape(SECRET),
     "basic authentication": base64.b64encode(f"user:{SECRET}".encode()).decode(),
     "in the middle of base64": base64.b64encode(f"ab{SECRET}, and more".encode()).decode(),
@@ -64,8 +67,18 @@ def test_lines_of_a_long_secret_are_found_one_by_one() -> None:
 def test_a_text_that_was_cut_shows_no_half() -> None:
     hide = Redactor(["correct horse battery"])
     long = "x" * 5000
-    assert "corre" not in hide.text(f"{long} correct horse ba")
-    assert "attery" not in hide.text(f"rse battery {long}")
+    for size in range(4, 21):
+        assert hide.text(f"{long} {'correct horse battery'[:size]}") == f"{long} {MASK}"
+        assert hide.text(f"{'correct horse battery'[-size:]} {long}") == f"{MASK} {long}"
+    # chance, and texts nobody cuts
+    assert hide.text(f"{long} cor") == f"{long} cor" and hide.text("it is correct") == "it is correct"
+
+
+def test_large_secrets_are_no_trouble() -> None:
+    large = "\n".join(f"{n:05d} is a line of its own, long enough to count" for n in range(1300))
+    hide = Redactor([large])
+    assert hide.text(f"before {large} after") == f"before {MASK} after"
+    assert "long enough" not in hide.text("x" * 500 + large[:40_000])
 
 
 def test_of_two_secrets_the_longer_goes_whole() -> None:

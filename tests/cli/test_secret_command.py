@@ -7,7 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import cli_process
@@ -59,6 +59,10 @@ async def test_the_same_over_http(database_url: str, ring: Path, monkeypatch: py
         assert code == 0 and "secret.delete" in text
 
 
+def rewrite(ring: Path, change: Callable[[list[str]], list[str]]) -> None:
+    ring.write_text("\n".join(change(ring.read_text().splitlines())) + "\n")
+
+
 def by_key(url: str) -> dict[str, int]:
     with psycopg.connect(url) as connection:
         return {str(key): int(n) for key, n in connection.execute("select key_id, count(*) from weft.secrets group by 1")}
@@ -75,8 +79,7 @@ async def test_a_rotation_that_dies_in_the_middle_is_completed_by_the_next(datab
         )
     for n in range(3):
         assert (await weft("secret", "set", f"S{n}", stdin=f"{VALUE} {n}".encode()))[0] == 0
-    old = ring.read_text()
-    ring.write_text(keyring.generate() + "\n" + old)
+    rewrite(ring, lambda keys: [keyring.generate(), *keys])
     before = by_key(database_url)
     dying = Shell(**weft.env, WEFT_CRASH_AT="secret rotation: before commit")
     assert (await dying("secret", "rotate"))[0] == -signal.SIGKILL
@@ -86,7 +89,7 @@ async def test_a_rotation_that_dies_in_the_middle_is_completed_by_the_next(datab
     assert (await weft.json("secret", "rotate"))["rotated"] == 0
     with psycopg.connect(database_url) as connection:
         connection.execute("delete from weft.secrets where key_id = 'another key'")
-    ring.write_text(ring.read_text().splitlines()[0] + "\n")
+    rewrite(ring, lambda keys: keys[:1])
     _, said = await weft("secret", "rotate")
     assert "needed no more" in said
     assert len(by_key(database_url)) == 1 and set(by_key(database_url)) != set(before)

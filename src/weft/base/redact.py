@@ -19,9 +19,10 @@ MASK = "[secret]"
 _LONG_LINE = 16
 _SHORTEST = 6
 """Of a form: base64 loses up to two characters at either end of what is certain."""
-_CUT = 2000
+_CUT = 400
 """A text this long may have been cut off, in the middle of a secret."""
 _EDGE = 4
+"""Characters of a secret at the end of a cut text that are too many to be chance."""
 
 
 class Redactor:
@@ -29,16 +30,17 @@ class Redactor:
 
     def __init__(self, values: Iterable[str]) -> None:
         found = {form for value in values for form in forms(value) if len(form) >= _SHORTEST}
-        self._forms = sorted(found, key=len, reverse=True)
         # long before short: of two that begin alike the whole one goes
-        self._any = re.compile("|".join(re.escape(form) for form in self._forms)) if self._forms else None
+        self._forms = sorted(found, key=len, reverse=True)
 
     def text(self, text: str) -> str:
         """The text without secrets, and without halves of one where it may have been cut."""
-        if self._any is None:
-            return text
-        clean = self._any.sub(MASK, text)
-        return self._edges(clean) if len(text) >= _CUT else clean
+        cut = len(text) >= _CUT
+        # one by one: to compile them into a pattern takes longer than most tasks do
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return self._edges(text) if cut else text
 
     def value(self, value: Any) -> Any:
         """The same for every text in a JSON value, names of fields too."""
@@ -52,12 +54,30 @@ class Redactor:
 
     def _edges(self, text: str) -> str:
         for form in self._forms:
-            for size in range(len(form) - 1, _EDGE - 1, -1):
-                if text.startswith(form[-size:]):
-                    text = MASK + text[size:]
-                if text.endswith(form[:size]):
-                    text = text[:-size] + MASK
+            text = _without_end(_without_start(text, form), form)
         return text
+
+
+def _without_start(text: str, form: str) -> str:
+    """Without the end of a form at its start."""
+    first = text[:_EDGE]
+    at = form.find(first, 1)
+    while at >= 0:
+        if text.startswith(form[at:]):
+            return MASK + text[len(form) - at :]
+        at = form.find(first, at + 1)
+    return text
+
+
+def _without_end(text: str, form: str) -> str:
+    """Without the start of a form at its end."""
+    first = form[:_EDGE]
+    at = text.find(first, max(0, len(text) - len(form)))
+    while at >= 0:
+        if form.startswith(text[at:]):
+            return text[:at] + MASK
+        at = text.find(first, at + 1)
+    return text
 
 
 def forms(value: str) -> Iterator[str]:
@@ -70,14 +90,13 @@ def forms(value: str) -> Iterator[str]:
 
 def _forms(text: str) -> Iterator[str]:
     raw = text.encode("utf-8", "surrogatepass")
-    yield text
-    yield text[::-1]
-    yield codecs.encode(text, "rot13")
-    for ascii_only in (True, False):
-        yield json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-    yield json.dumps(text, ensure_ascii=False).replace("/", "\\/")[1:-1]
-    yield repr(text)[1:-1]
-    yield ascii(text)[1:-1]
+    for plain in (text, text[::-1], codecs.encode(text, "rot13")):
+        yield plain
+        once = set(_escaped(plain))
+        yield from once
+        # JSON in a repr, JSON in JSON
+        for form in once - {plain}:
+            yield from _escaped(form)
     yield html.escape(text)
     for quote in (urllib.parse.quote, urllib.parse.quote_plus):
         for safe in ("", "/"):
@@ -87,6 +106,15 @@ def _forms(text: str) -> Iterator[str]:
     yield raw.hex()
     yield raw.hex().upper()
     yield from _base64(raw)
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """Within quotes, as JSON and Python write them."""
+    for ascii_only in (True, False):
+        yield json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+    yield json.dumps(text, ensure_ascii=False).replace("/", "\\/")[1:-1]
+    yield repr(text)[1:-1]
+    yield ascii(text)[1:-1]
 
 
 def _base64(raw: bytes) -> Iterator[str]:

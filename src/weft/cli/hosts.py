@@ -6,7 +6,7 @@ import uuid
 import click
 
 from weft.access import hosts as kernel
-from weft.access import keys
+from weft.access import orgs
 from weft.app import App
 from weft.base import ids
 from weft.cli import loop, output

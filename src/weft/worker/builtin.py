@@ -86,7 +86,8 @@ def _http(settings: Settings, hosts: Hosts) -> Callable[..., Any]:
         response = await net.call(request, allow=allow, timeout=timeout, max_bytes=MAX_BODY)
         ctx.log(f"{request.method} answered {response.status}", status=response.status, bytes=len(response.body))
         result = answer(response)
-        judge(response, expect=expect, said=result["body"])
+        # redacted before it is cut to a few words
+        judge(response, expect=expect, said=ctx.redact(str(result["body"])) if result["body"] else None)
         return result
 
     return http
