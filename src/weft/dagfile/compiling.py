@@ -22,16 +22,16 @@ _TYPES = {"array": "[any]", "list": "[any]", "object": "map", "bool": "boolean",
 
 def compile_dag(written: WrittenDag, tasks: list[WrittenTask]) -> Dag:
     """The DAG; Problems if something is wrong with it."""
-    problems = [*_header(written), *_names(written, tasks)]
+    problems = list(_names(written, tasks))
     params = [_param(name, one, problems) for name, one in written.params.items()]
     waits = _dependencies(written, tasks) if not problems else [()] * len(tasks)
     nodes = [_node(task, number, waits[number], written.defaults, problems) for number, task in enumerate(tasks)]
     outputs = {name: _guarded(one, ("outputs", name), problems) for name, one in written.outputs.items()}
+    plan = Plan(written.name, ENTRY, (Block(ENTRY, params=tuple(params), nodes=tuple(nodes), outputs=outputs),))
+    # what is wrong above would be wrong again in the plan
+    problems = [*_header(written), *(problems or [_translated(one, tasks) for one in check.problems(plan)])]
     if problems:
         raise Problems(problems)
-    plan = Plan(written.name, ENTRY, (Block(ENTRY, params=tuple(params), nodes=tuple(nodes), outputs=outputs),))
-    if wrong := check.problems(plan):
-        raise Problems([_translated(one, tasks) for one in wrong])
     return Dag(
         name=written.name,
         plan=plan,

@@ -44,7 +44,7 @@ def _checked(value: Any, place: Callable[[Path], Place] | None) -> Dag:
         return dag
     told = [_told(one, place) for one in problems[:MOST]]
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-    raise errors.InvalidDag("; ".join(one["where"] + one["message"] for one in told[:3]) + more, problems=told)
+    raise errors.InvalidDag("; ".join(map(_sentence, told[:3])) + more, problems=told)
 
 
 def _read(value: Any, problems: list[Problem]) -> Dag | None:
@@ -97,8 +97,14 @@ def _plainer(message: str) -> str:
 
 def _told(problem: Problem, place: Callable[[Path], Place] | None) -> Mapping[str, Any]:
     pointer = "".join(f"/{escaped(str(part))}" for part in problem.path)
+    told = {"message": problem.message, "pointer": pointer}
     if place is None:
-        return {"where": f"{pointer}: " if pointer else "", "pointer": pointer, "message": problem.message}
+        return told
     line, column = place(problem.path)
-    where = f"line {line}, column {column}: "
-    return {"where": where, "pointer": pointer, "line": line, "column": column, "message": problem.message}
+    return {**told, "line": line, "column": column}
+
+
+def _sentence(told: Mapping[str, Any]) -> str:
+    if "line" in told:
+        return f"line {told['line']}, column {told['column']}: {told['message']}"
+    return f"{told['pointer']}: {told['message']}" if told["pointer"] else told["message"]
