@@ -109,6 +109,19 @@ def test_a_dependency_on_a_group_is_one_on_its_last_tasks() -> None:
     }  # fmt: skip
 
 
+def test_groups_may_be_inside_groups() -> None:
+    task = {"payload": {"task": "t"}}
+    dag = read.from_value({
+        "name": "d",
+        "groups": {"out": {"dependencies": ["first"]}, "out.in": {"dependencies": ["a"]}},
+        "tasks": [{"name": "first", **task}, {"name": "a", "group": "out", **task}, {"name": "b", "group": "out.in", **task},
+                  {"name": "c", "group": "out.in", "dependencies": ["b"], **task}, {"name": "z", "dependencies": ["out"], **task}],
+    })  # fmt: skip
+    upstream = graph.edges(dag.plan)["dag"].upstream
+    assert (upstream["a"], upstream["c"], set(upstream["z"])) == (("first",), ("b",), {"a", "c"})
+    assert set(upstream["b"]) == {"first", "a"}
+
+
 SEED = """{
     "name": "etl-pipeline", "cron_expression": "0 2 * * *", "timezone": "UTC",
     "tasks": [

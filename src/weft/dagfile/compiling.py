@@ -12,7 +12,7 @@ from weft.dagfile import attempts, payload, template
 from weft.dagfile.dag import Dag, WrittenDag, WrittenDefaults, WrittenParam, WrittenTask
 from weft.dagfile.problem import Path, Problem, Problems
 from weft.dagfile.template import WrongAt
-from weft.plan import check
+from weft.plan import check, graph
 from weft.plan.expression import Expression, Value
 from weft.plan.model import Block, Field, Node, Plan, Task
 
@@ -24,8 +24,8 @@ def compile_dag(written: WrittenDag, tasks: list[WrittenTask]) -> Dag:
     """The DAG; Problems if something is wrong with it."""
     problems = list(_names(written, tasks))
     params = [_param(name, one, problems) for name, one in written.params.items()]
-    waits = _dependencies(written, tasks) if not problems else [()] * len(tasks)
-    nodes = [_node(task, number, waits[number], written.defaults, problems) for number, task in enumerate(tasks)]
+    nodes = [_node(task, number, written.defaults, problems) for number, task in enumerate(tasks)]
+    nodes = _with_dependencies(written, tasks, nodes)
     outputs = {name: _guarded(one, ("outputs", name), problems) for name, one in written.outputs.items()}
     plan = Plan(written.name, ENTRY, (Block(ENTRY, params=tuple(params), nodes=tuple(nodes), outputs=outputs),))
     # what is wrong above would be wrong again in the plan
@@ -96,33 +96,34 @@ def _names(written: WrittenDag, tasks: list[WrittenTask]) -> Iterator[Problem]:
             yield Problem(("groups", name), f"a task is called {name!r} too; rename one")
 
 
-def _dependencies(written: WrittenDag, tasks: list[WrittenTask]) -> list[tuple[str, ...]]:
-    """What each task waits for, groups replaced by those of their tasks that nothing inside waits for."""
-    members: dict[str, list[WrittenTask]] = defaultdict(list)
+def _with_dependencies(written: WrittenDag, tasks: list[WrittenTask], nodes: list[Node]) -> list[Node]:
+    """The nodes with what they wait for. A group stands for those of its tasks that nothing else in it waits for."""
+    waits = {
+        node.name: {*task.dependencies, *(name for one in graph.expressions(node) for name in graph.outputs(one))}
+        for task, node in zip(tasks, nodes, strict=True)
+    }
+    members: dict[str, list[str]] = defaultdict(list)
     for task in tasks:
         parts = task.group.split(".") if task.group else []
         for length in range(1, len(parts) + 1):
-            members[".".join(parts[:length])].append(task)
-    leaves, roots = {}, {}
+            members[".".join(parts[:length])].append(task.name)
+    leaves: dict[str, list[str]] = {}
+    inherited: dict[str, list[str]] = defaultdict(list)
     for name, inside in members.items():
-        own = {task.name for task in inside}
-        waited_for = {one for task in inside for one in task.dependencies}
-        leaves[name] = tuple(task.name for task in inside if task.name not in waited_for)
-        roots[name] = {task.name for task in inside if not own & set(task.dependencies)}
+        waited_for = {one for member in inside for one in waits[member]}
+        leaves[name] = [member for member in inside if member not in waited_for]
+        for member in inside:
+            if not waits[member].intersection(inside) and name in written.groups:
+                inherited[member] += written.groups[name].dependencies
     found = []
-    for task in tasks:
-        wanted = list(task.dependencies)
-        for name, group in written.groups.items():
-            if task.name in roots.get(name, ()):
-                wanted += group.dependencies
-        found.append(tuple(dict.fromkeys(
-            one for name in wanted for one in (leaves.get(name, ()) if name in written.groups else (name,)))))  # fmt: skip
+    for task, node in zip(tasks, nodes, strict=True):
+        wanted = [*task.dependencies, *inherited[task.name]]
+        after = (one for name in wanted for one in (leaves.get(name, ()) if name in written.groups else (name,)))
+        found.append(msgspec.structs.replace(node, after=tuple(dict.fromkeys(after))))
     return found
 
 
-def _node(
-    task: WrittenTask, number: int, after: tuple[str, ...], defaults: WrittenDefaults, problems: list[Problem]
-) -> Node:
+def _node(task: WrittenTask, number: int, defaults: WrittenDefaults, problems: list[Problem]) -> Node:
     path: Path = ("tasks", number)
     item = task.item if task.foreach is not None else None
     kind = ""
@@ -139,7 +140,6 @@ def _node(
     return Node(
         name=task.name,
         work=Task(kind=kind, args=args, options=options),
-        after=after,
         rule=task.trigger_rule,
         when=None if task.condition is None else _guarded(task.condition, (*path, "condition"), problems),
         foreach=None if task.foreach is None else _guarded(task.foreach, (*path, "foreach"), problems),
