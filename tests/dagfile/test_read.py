@@ -114,8 +114,10 @@ def test_groups_may_be_inside_groups() -> None:
     dag = read.from_value({
         "name": "d",
         "groups": {"out": {"dependencies": ["first"]}, "out.in": {"dependencies": ["a"]}},
-        "tasks": [{"name": "first", **task}, {"name": "a", "group": "out", **task}, {"name": "b", "group": "out.in", **task},
-                  {"name": "c", "group": "out.in", "dependencies": ["b"], **task}, {"name": "z", "dependencies": ["out"], **task}],
+        "tasks": [
+            {"name": "first", **task}, {"name": "a", "group": "out", **task}, {"name": "b", "group": "out.in", **task},
+            {"name": "c", "group": "out.in", "dependencies": ["b"], **task}, {"name": "z", "dependencies": ["out"], **task},
+        ],
     })  # fmt: skip
     upstream = graph.edges(dag.plan)["dag"].upstream
     assert (upstream["a"], upstream["c"], set(upstream["z"])) == (("first",), ("b",), {"a", "c"})
@@ -256,6 +258,23 @@ def test_ten_thousand_tasks_with_fifty_thousand_edges_are_accepted() -> None:
              for number in range(10_000)]  # fmt: skip
     dag = read.from_value({"name": "large", "tasks": tasks})
     assert len(graph.edges(dag.plan)["dag"]) > 49_900
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ('"name": "etl-pipeline"', '"name": "a", "name": "b"', "line 2, column 18: the key 'name' is here twice"),
+    ("1800}", "1e999}", "this number is too large"),
+    ("1800}", "NaN}", "must be"),
+    ("production_db", "\\ud800", "half a character"),
+    ("production_db", "\\u0000", "a text contains a NUL character"),
+    ('"production_db"', "[" * 70 + "]" * 70, "nested deeper than 64 levels"),
+    ('"production_db"', "[" * 100_000, "nested deeper than 64 levels"),
+    ('"tasks": [', '"tasks": [,', "a value is expected here"),
+])  # fmt: skip
+def test_json_that_is_not_read_by_all_alike_is_refused(old: str, new: str, message: str) -> None:
+    assert old in SEED
+    with pytest.raises(errors.InvalidDag) as caught:
+        read.from_text(SEED.replace(old, new, 1))
+    assert message in caught.value.message
 
 
 def test_what_is_too_large_is_refused() -> None:

@@ -58,3 +58,12 @@ def test_what_is_unknown_or_missing_is_told() -> None:
     with pytest.raises(errors.InvalidInput, match="param 'day' is missing, and has no default"):
         bind(Field("day"))
     assert bind(Field("day", nullable=True)) == {"day": None}
+
+
+def test_what_a_task_gives_back_is_checked_too() -> None:
+    fields = (Field("lat", "number"), Field("note", "string", default=Value("none")))
+    assert types.returned(fields, {"lat": 1, "more": 2}, records={}) == {"lat": 1, "more": 2, "note": "none"}
+    for wrong, message in (({"lat": "x"}, "return 'lat': must be a number"), ({}, "return 'lat' is missing"),
+                           ([1], "the result must be a map of lat, note, not a list of 1")):  # fmt: skip
+        with pytest.raises(errors.InvalidInput, match=message):
+            types.returned(fields, wrong, records={})

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from weft.base import errors
+from weft.base import errors, json
 from weft.base.names import closest
-from weft.dagfile import compiling, yaml
+from weft.dagfile import compiling, strict, yaml
 from weft.dagfile.dag import Dag, WrittenDag, WrittenTask
 from weft.dagfile.problem import Path, Problem, Problems
 from weft.dagfile.yaml import Place
@@ -28,6 +28,11 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 def from_text(text: str) -> Dag:
     """The DAG of a file in JSON or YAML; InvalidDag lists what is wrong, with lines."""
+    if text.lstrip().startswith("{") and len(text) <= yaml.MAX_BYTES:
+        try:
+            return _checked(strict.loads(text), None)
+        except (strict.NotStrict, errors.InvalidDag):
+            pass  # read again, slower, to know the place
     document = yaml.read(text)
     return _checked(document.value, document.place)
 
@@ -51,7 +56,11 @@ def _read(value: Any, problems: list[Problem]) -> Dag | None:
     if not isinstance(value, dict):
         problems.append(Problem((), "a DAG is a map with a name and tasks; this is none"))
         return None
-    written = _convert(value, WrittenDag, (), problems)
+    if json.depth(value) > json.MAX_DEPTH:
+        problems.append(Problem((), f"nested deeper than {json.MAX_DEPTH} levels; flatten it"))
+    elif json.has_nul(value):
+        problems.append(Problem((), "a text contains a NUL character, which cannot be stored; remove it"))
+    written = None if problems else _convert(value, WrittenDag, (), problems)
     if written is None:
         return None
     tasks = [_convert(one, WrittenTask, ("tasks", number), problems) for number, one in enumerate(written.tasks)]

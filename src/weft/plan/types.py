@@ -47,6 +47,16 @@ def bind(
     return bound
 
 
+def returned(fields: Sequence[Field], value: Any, *, records: Mapping[str, Record]) -> dict[str, Any]:
+    """What a task gave back, defaults filled in and more than was asked for kept; InvalidInput says what does not fit."""
+    if not isinstance(value, dict):
+        raise errors.InvalidInput(f"the result must be a map of {', '.join(field.name for field in fields) or 'nothing'}, "
+                                  f"not {operators.described(value)}")  # fmt: skip
+    known = {field.name for field in fields}
+    asked = {name: one for name, one in value.items() if name in known}
+    return value | bind(fields, asked, records=records, what="return")
+
+
 def problems(field: Field, value: Any, *, records: Mapping[str, Record]) -> Iterator[tuple[str, str]]:
     """What does not fit, each with its JSON pointer inside the value."""
     if value is None and (field.nullable or field.type == "any"):
