@@ -8,15 +8,17 @@ import msgspec
 
 from weft.base import errors, names
 from weft.cron import schedule, zones
+from weft.cron.misfire import MAX_CATCH_UP
 from weft.dagfile import attempts, payload, template
 from weft.dagfile.dag import Dag, WrittenDag, WrittenDefaults, WrittenParam, WrittenTask
 from weft.dagfile.problem import Path, Problem, Problems
 from weft.dagfile.template import WrongAt
-from weft.plan import check, graph
+from weft.plan import check, graph, types
 from weft.plan.expression import Expression, Value
 from weft.plan.model import Block, Field, Node, Plan, Task
 
 ENTRY = "dag"
+_DAY = 86_400
 _TYPES = {"array": "[any]", "list": "[any]", "object": "map", "bool": "boolean", "int": "integer", "float": "number"}
 
 
@@ -41,6 +43,8 @@ def compile_dag(written: WrittenDag, tasks: list[WrittenTask]) -> Dag:
         start_date=written.start_date,
         end_date=written.end_date,
         misfire_policy=written.misfire_policy,
+        catch_up_limit=written.catch_up_limit,
+        jitter_seconds=written.jitter_seconds,
         max_active_runs=written.max_active_runs,
         timeout_seconds=written.timeout_seconds,
         tags=tuple(written.tags),
@@ -58,9 +62,16 @@ def _header(written: WrittenDag) -> Iterator[Problem]:
         yield Problem(("max_active_runs",), "max_active_runs must be 1 to 10000")
     if written.timeout_seconds is not None and written.timeout_seconds <= 0:
         yield Problem(("timeout_seconds",), "timeout_seconds must be more than 0")
-    for key, moment in (("start_date", written.start_date), ("end_date", written.end_date)):
-        if moment is not None and moment.tzinfo is None:
-            yield Problem((key,), f"{key} needs a time zone, such as 2026-01-01T00:00:00Z")
+    start, end = written.start_date, written.end_date
+    naive = [key for key, moment in (("start_date", start), ("end_date", end)) if moment and moment.tzinfo is None]
+    for key in naive:
+        yield Problem((key,), f"{key} needs a time zone, such as 2026-01-01T00:00:00Z")
+    if start and end and not naive and end < start:
+        yield Problem(("end_date",), "the end must not be before the start")
+    if not 1 <= written.catch_up_limit <= MAX_CATCH_UP:
+        yield Problem(("catch_up_limit",), f"catch_up_limit must be 1 to {MAX_CATCH_UP}")
+    if not 0 <= written.jitter_seconds <= _DAY:
+        yield Problem(("jitter_seconds",), f"jitter_seconds must be 0 to {_DAY}")
     try:
         zones.zone(written.timezone)
     except errors.InvalidTimezone as error:
@@ -160,7 +171,7 @@ def _param(name: str, value: Any, problems: list[Problem]) -> Field:
     except msgspec.ValidationError as error:
         problems.append(Problem(path, f"{error}; a param is a default, or a map with type, default, choices, …"))
         return Field(name)
-    return Field(
+    field = Field(
         name,
         _TYPES.get(written.type, written.type),
         default=None if written.default is msgspec.UNSET else Value(written.default),
@@ -170,6 +181,10 @@ def _param(name: str, value: Any, problems: list[Problem]) -> Field:
         maximum=written.maximum,
         description=written.description,
     )
+    if isinstance(field.default, Value):
+        for pointer, message in types.problems(field, field.default.value, records={}):
+            problems.append(Problem((*path, "default", *pointer.split("/")[1:]), f"the default of {name!r} {message}"))
+    return field
 
 
 def _type_of(value: Any) -> str:

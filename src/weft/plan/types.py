@@ -80,7 +80,7 @@ def _unfit(type_: str, value: Any, records: Mapping[str, Record], at: str) -> It
             yield from _unfit(type_[1:-1], one, records, f"{at}/{number}")
     elif type_ in records:
         if not isinstance(value, dict):
-            yield at, f"must be a {type_}, not {operators.described(value)}"
+            yield at, f"must be of type {type_}, not {operators.described(value)}"
             return
         for field in records[type_].fields:
             if field.name in value:
@@ -89,7 +89,7 @@ def _unfit(type_: str, value: Any, records: Mapping[str, Record], at: str) -> It
             elif field.default is None and not field.nullable:
                 yield at, f"the field {field.name!r} of {type_} is missing"
     elif not _is(type_, value):
-        yield at, f"must be a {type_}, not {operators.described(value)}"
+        yield at, f"must be of type {type_}, not {operators.described(value)}"
 
 
 def _is(type_: str, value: Any) -> bool:
