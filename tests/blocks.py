@@ -1,6 +1,7 @@
 """The fenced blocks of a page, done as a reader would: files written, commands run, what they say compared.
 
     ```python app.py     written to that file        ```sh               run with bash
+    ```yaml dag.yaml     the same
     ```text              must be in what was said    ```sh background    left running; the text is waited for
     ```text background   what that must say by and by
 """
@@ -64,7 +65,7 @@ class Reader:
         for old, new in self.replace.items():
             text = text.replace(old, new)
         match block.kind, block.name:
-            case "python", name if name:
+            case "python" | "yaml", name if name:
                 (self.folder / name).write_text(text)
             case "sh", "background":
                 self._start(text)

@@ -21,6 +21,16 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("audit", "verify"): [(("--head", "x"), "head")],
     ("bench",): [(("--tasks", "1"), "not in the range"), (("--seconds", "x"), "not a valid float")],
     ("completion",): [((), "Missing argument"), (("powershell",), "is not one of")],
+    ("cron", "preview"): [
+        ((), "Missing argument"),
+        (("61 * * * *",), "position 1: minute 61 is not 0 to 59"),
+        (("@daily", "--tz", "Europe/Berlim"), "did you mean 'Europe/Berlin'"),
+        (("@daily", "--count", "0"), "not in the range"),
+        (("@daily", "--from", "soon"), "is not a time"),
+        (("@daily", "--from", "9999-01-01"), "too far away"),
+    ],
+    ("dag", "validate"): [((), "Missing argument"), (("/nowhere.yaml",), "cannot read /nowhere.yaml")],
+    ("dag", "graph"): [(("/nowhere.yaml",), "cannot read"), (("/dev/null",), "a DAG is a map with a name and tasks")],
     ("dead", "list"): [
         (("--limit", "0"), "not in the range"),
         (("--since", "soon"), "is not a time"),

@@ -109,6 +109,21 @@ def test_a_dependency_on_a_group_is_one_on_its_last_tasks() -> None:
     }  # fmt: skip
 
 
+def test_groups_may_be_inside_groups() -> None:
+    task = {"payload": {"task": "t"}}
+    dag = read.from_value({
+        "name": "d",
+        "groups": {"out": {"dependencies": ["first"]}, "out.in": {"dependencies": ["a"]}},
+        "tasks": [
+            {"name": "first", **task}, {"name": "a", "group": "out", **task}, {"name": "b", "group": "out.in", **task},
+            {"name": "c", "group": "out.in", "dependencies": ["b"], **task}, {"name": "z", "dependencies": ["out"], **task},
+        ],
+    })  # fmt: skip
+    upstream = graph.edges(dag.plan)["dag"].upstream
+    assert (upstream["a"], upstream["c"], set(upstream["z"])) == (("first",), ("b",), {"a", "c"})
+    assert set(upstream["b"]) == {"first", "a"}
+
+
 SEED = """{
     "name": "etl-pipeline", "cron_expression": "0 2 * * *", "timezone": "UTC",
     "tasks": [
@@ -193,6 +208,12 @@ WRONG = [
     (changed(__cron_expression="61 * * * *"), "/cron_expression", "position 1: minute 61 is not 0 to 59"),
     (changed(__timezone="Europe/Berlim"), "/timezone", "did you mean 'Europe/Berlin'?"),
     (changed(__start_date="2026-01-01T00:00:00"), "/start_date", "start_date needs a time zone"),
+    (changed(__start_date="2026-01-02T00:00:00Z", __end_date="2026-01-01T00:00:00Z"), "/end_date",
+     "not be before the start"),
+    (changed(__catch_up_limit=0), "/catch_up_limit", "must be 1 to 1000"),
+    (changed(__jitter_seconds=-1), "/jitter_seconds", "must be 0 to 86400"),
+    (changed(__params={"x": {"type": "[integer]", "default": [1, "a"]}}), "/params/x/default/1",
+     "the default of 'x' must be of type integer, not the text 'a'"),
     (changed(__max_active_runs=0), "/max_active_runs", "must be 1 to 10000"),
     (changed(__params={"x": {"type": "strin"}}), "/params", "the type 'strin' of 'x' is not known; did you mean 'string'?"),
     (changed(__params={"x": {"typ": "string"}}), "/params/x", "a param is a default, or a map with type"),
@@ -243,6 +264,23 @@ def test_ten_thousand_tasks_with_fifty_thousand_edges_are_accepted() -> None:
              for number in range(10_000)]  # fmt: skip
     dag = read.from_value({"name": "large", "tasks": tasks})
     assert len(graph.edges(dag.plan)["dag"]) > 49_900
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ('"name": "etl-pipeline"', '"name": "a", "name": "b"', "line 2, column 18: the key 'name' is here twice"),
+    ("1800}", "1e999}", "this number is too large"),
+    ("1800}", "NaN}", "must be"),
+    ("production_db", "\\ud800", "half a character"),
+    ("production_db", "\\u0000", "a text contains a NUL character"),
+    ('"production_db"', "[" * 70 + "]" * 70, "nested deeper than 64 levels"),
+    ('"production_db"', "[" * 100_000, "nested deeper than 64 levels"),
+    ('"tasks": [', '"tasks": [,', "a value is expected here"),
+])  # fmt: skip
+def test_json_that_is_not_read_by_all_alike_is_refused(old: str, new: str, message: str) -> None:
+    assert old in SEED
+    with pytest.raises(errors.InvalidDag) as caught:
+        read.from_text(SEED.replace(old, new, 1))
+    assert message in caught.value.message
 
 
 def test_what_is_too_large_is_refused() -> None:

@@ -33,14 +33,14 @@ def test_what_fits(type_: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(("field", "value", "message", "pointer"), [
-    (Field("x", "string"), 3, "must be a string, not the number 3", "/x"),
-    (Field("x", "integer"), 3.5, "must be a integer, not the number 3.5", "/x"),
+    (Field("x", "string"), 3, "must be of type string, not the number 3", "/x"),
+    (Field("x", "integer"), 3.5, "must be of type integer, not the number 3.5", "/x"),
     (Field("x", "integer"), True, "not true", "/x"),
     (Field("x", "string"), None, "not null", "/x"),
-    (Field("x", "[string]"), ["a", 1], "must be a string", "/x/1"),
+    (Field("x", "[string]"), ["a", 1], "must be of type string", "/x/1"),
     (Field("x", "[string]"), "a", "must be a list ([string])", "/x"),
     (Field("x", "[Point]"), [{"name": "a"}], "the field 'lat' of Point is missing", "/x/0"),
-    (Field("x", "Point"), {"lat": "a"}, "must be a number", "/x/lat"),
+    (Field("x", "Point"), {"lat": "a"}, "must be of type number", "/x/lat"),
     (Field("x", choices=("a", "b")), "c", 'c is none of a, b', "/x"),
     (Field("x", "integer", minimum=1), 0, "0 is less than 1", "/x"),
     (Field("x", "integer", maximum=9), 10, "10 is more than 9", "/x"),
@@ -58,3 +58,12 @@ def test_what_is_unknown_or_missing_is_told() -> None:
     with pytest.raises(errors.InvalidInput, match="param 'day' is missing, and has no default"):
         bind(Field("day"))
     assert bind(Field("day", nullable=True)) == {"day": None}
+
+
+def test_what_a_task_gives_back_is_checked_too() -> None:
+    fields = (Field("lat", "number"), Field("note", "string", default=Value("none")))
+    assert types.returned(fields, {"lat": 1, "more": 2}, records={}) == {"lat": 1, "more": 2, "note": "none"}
+    for wrong, message in (({"lat": "x"}, "return 'lat': must be of type number"), ({}, "return 'lat' is missing"),
+                           ([1], "the result must be a map of lat, note, not a list of 1")):  # fmt: skip
+        with pytest.raises(errors.InvalidInput, match=message):
+            types.returned(fields, wrong, records={})

@@ -8,30 +8,32 @@ import msgspec
 
 from weft.base import errors, names
 from weft.cron import schedule, zones
+from weft.cron.misfire import MAX_CATCH_UP
 from weft.dagfile import attempts, payload, template
 from weft.dagfile.dag import Dag, WrittenDag, WrittenDefaults, WrittenParam, WrittenTask
 from weft.dagfile.problem import Path, Problem, Problems
 from weft.dagfile.template import WrongAt
-from weft.plan import check
+from weft.plan import check, graph, types
 from weft.plan.expression import Expression, Value
 from weft.plan.model import Block, Field, Node, Plan, Task
 
 ENTRY = "dag"
+_DAY = 86_400
 _TYPES = {"array": "[any]", "list": "[any]", "object": "map", "bool": "boolean", "int": "integer", "float": "number"}
 
 
 def compile_dag(written: WrittenDag, tasks: list[WrittenTask]) -> Dag:
     """The DAG; Problems if something is wrong with it."""
-    problems = [*_header(written), *_names(written, tasks)]
+    problems = list(_names(written, tasks))
     params = [_param(name, one, problems) for name, one in written.params.items()]
-    waits = _dependencies(written, tasks) if not problems else [()] * len(tasks)
-    nodes = [_node(task, number, waits[number], written.defaults, problems) for number, task in enumerate(tasks)]
+    nodes = [_node(task, number, written.defaults, problems) for number, task in enumerate(tasks)]
+    nodes = _with_dependencies(written, tasks, nodes)
     outputs = {name: _guarded(one, ("outputs", name), problems) for name, one in written.outputs.items()}
+    plan = Plan(written.name, ENTRY, (Block(ENTRY, params=tuple(params), nodes=tuple(nodes), outputs=outputs),))
+    # what is wrong above would be wrong again in the plan
+    problems = [*_header(written), *(problems or [_translated(one, tasks) for one in check.problems(plan)])]
     if problems:
         raise Problems(problems)
-    plan = Plan(written.name, ENTRY, (Block(ENTRY, params=tuple(params), nodes=tuple(nodes), outputs=outputs),))
-    if wrong := check.problems(plan):
-        raise Problems([_translated(one, tasks) for one in wrong])
     return Dag(
         name=written.name,
         plan=plan,
@@ -41,6 +43,8 @@ def compile_dag(written: WrittenDag, tasks: list[WrittenTask]) -> Dag:
         start_date=written.start_date,
         end_date=written.end_date,
         misfire_policy=written.misfire_policy,
+        catch_up_limit=written.catch_up_limit,
+        jitter_seconds=written.jitter_seconds,
         max_active_runs=written.max_active_runs,
         timeout_seconds=written.timeout_seconds,
         tags=tuple(written.tags),
@@ -58,9 +62,16 @@ def _header(written: WrittenDag) -> Iterator[Problem]:
         yield Problem(("max_active_runs",), "max_active_runs must be 1 to 10000")
     if written.timeout_seconds is not None and written.timeout_seconds <= 0:
         yield Problem(("timeout_seconds",), "timeout_seconds must be more than 0")
-    for key, moment in (("start_date", written.start_date), ("end_date", written.end_date)):
-        if moment is not None and moment.tzinfo is None:
-            yield Problem((key,), f"{key} needs a time zone, such as 2026-01-01T00:00:00Z")
+    start, end = written.start_date, written.end_date
+    naive = [key for key, moment in (("start_date", start), ("end_date", end)) if moment and moment.tzinfo is None]
+    for key in naive:
+        yield Problem((key,), f"{key} needs a time zone, such as 2026-01-01T00:00:00Z")
+    if start and end and not naive and end < start:
+        yield Problem(("end_date",), "the end must not be before the start")
+    if not 1 <= written.catch_up_limit <= MAX_CATCH_UP:
+        yield Problem(("catch_up_limit",), f"catch_up_limit must be 1 to {MAX_CATCH_UP}")
+    if not 0 <= written.jitter_seconds <= _DAY:
+        yield Problem(("jitter_seconds",), f"jitter_seconds must be 0 to {_DAY}")
     try:
         zones.zone(written.timezone)
     except errors.InvalidTimezone as error:
@@ -96,33 +107,34 @@ def _names(written: WrittenDag, tasks: list[WrittenTask]) -> Iterator[Problem]:
             yield Problem(("groups", name), f"a task is called {name!r} too; rename one")
 
 
-def _dependencies(written: WrittenDag, tasks: list[WrittenTask]) -> list[tuple[str, ...]]:
-    """What each task waits for, groups replaced by those of their tasks that nothing inside waits for."""
-    members: dict[str, list[WrittenTask]] = defaultdict(list)
+def _with_dependencies(written: WrittenDag, tasks: list[WrittenTask], nodes: list[Node]) -> list[Node]:
+    """The nodes with what they wait for. A group stands for those of its tasks that nothing else in it waits for."""
+    waits = {
+        node.name: {*task.dependencies, *(name for one in graph.expressions(node) for name in graph.outputs(one))}
+        for task, node in zip(tasks, nodes, strict=True)
+    }
+    members: dict[str, list[str]] = defaultdict(list)
     for task in tasks:
         parts = task.group.split(".") if task.group else []
         for length in range(1, len(parts) + 1):
-            members[".".join(parts[:length])].append(task)
-    leaves, roots = {}, {}
+            members[".".join(parts[:length])].append(task.name)
+    leaves: dict[str, list[str]] = {}
+    inherited: dict[str, list[str]] = defaultdict(list)
     for name, inside in members.items():
-        own = {task.name for task in inside}
-        waited_for = {one for task in inside for one in task.dependencies}
-        leaves[name] = tuple(task.name for task in inside if task.name not in waited_for)
-        roots[name] = {task.name for task in inside if not own & set(task.dependencies)}
+        waited_for = {one for member in inside for one in waits[member]}
+        leaves[name] = [member for member in inside if member not in waited_for]
+        for member in inside:
+            if not waits[member].intersection(inside) and name in written.groups:
+                inherited[member] += written.groups[name].dependencies
     found = []
-    for task in tasks:
-        wanted = list(task.dependencies)
-        for name, group in written.groups.items():
-            if task.name in roots.get(name, ()):
-                wanted += group.dependencies
-        found.append(tuple(dict.fromkeys(
-            one for name in wanted for one in (leaves.get(name, ()) if name in written.groups else (name,)))))  # fmt: skip
+    for task, node in zip(tasks, nodes, strict=True):
+        wanted = [*task.dependencies, *inherited[task.name]]
+        after = (one for name in wanted for one in (leaves.get(name, ()) if name in written.groups else (name,)))
+        found.append(msgspec.structs.replace(node, after=tuple(dict.fromkeys(after))))
     return found
 
 
-def _node(
-    task: WrittenTask, number: int, after: tuple[str, ...], defaults: WrittenDefaults, problems: list[Problem]
-) -> Node:
+def _node(task: WrittenTask, number: int, defaults: WrittenDefaults, problems: list[Problem]) -> Node:
     path: Path = ("tasks", number)
     item = task.item if task.foreach is not None else None
     kind = ""
@@ -139,7 +151,6 @@ def _node(
     return Node(
         name=task.name,
         work=Task(kind=kind, args=args, options=options),
-        after=after,
         rule=task.trigger_rule,
         when=None if task.condition is None else _guarded(task.condition, (*path, "condition"), problems),
         foreach=None if task.foreach is None else _guarded(task.foreach, (*path, "foreach"), problems),
@@ -160,7 +171,7 @@ def _param(name: str, value: Any, problems: list[Problem]) -> Field:
     except msgspec.ValidationError as error:
         problems.append(Problem(path, f"{error}; a param is a default, or a map with type, default, choices, …"))
         return Field(name)
-    return Field(
+    field = Field(
         name,
         _TYPES.get(written.type, written.type),
         default=None if written.default is msgspec.UNSET else Value(written.default),
@@ -170,6 +181,10 @@ def _param(name: str, value: Any, problems: list[Problem]) -> Field:
         maximum=written.maximum,
         description=written.description,
     )
+    if isinstance(field.default, Value):
+        for pointer, message in types.problems(field, field.default.value, records={}):
+            problems.append(Problem((*path, "default", *pointer.split("/")[1:]), f"the default of {name!r} {message}"))
+    return field
 
 
 def _type_of(value: Any) -> str:

@@ -80,6 +80,8 @@ class WrittenDag(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start_date: dt.datetime | None = None
     end_date: dt.datetime | None = None
     misfire_policy: Misfire = "fire_once"
+    catch_up_limit: int = 100
+    jitter_seconds: Seconds = 0
     max_active_runs: int = 16
     timeout_seconds: Seconds | None = None
     params: dict[str, Any] = {}
@@ -101,6 +103,8 @@ class Dag(msgspec.Struct, frozen=True, omit_defaults=True):
     start_date: dt.datetime | None = None
     end_date: dt.datetime | None = None
     misfire_policy: Misfire = "fire_once"
+    catch_up_limit: int = 100
+    jitter_seconds: float = 0
     max_active_runs: int = 16
     timeout_seconds: float | None = None
     tags: tuple[str, ...] = ()

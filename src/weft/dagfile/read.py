@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from weft.base import errors
+from weft.base import errors, json
 from weft.base.names import closest
-from weft.dagfile import compiling, yaml
+from weft.dagfile import compiling, strict, yaml
 from weft.dagfile.dag import Dag, WrittenDag, WrittenTask
 from weft.dagfile.problem import Path, Problem, Problems
 from weft.dagfile.yaml import Place
@@ -28,6 +28,11 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 def from_text(text: str) -> Dag:
     """The DAG of a file in JSON or YAML; InvalidDag lists what is wrong, with lines."""
+    if text.lstrip().startswith("{") and len(text) <= yaml.MAX_BYTES:
+        try:
+            return _checked(strict.loads(text), None)
+        except (strict.NotStrict, errors.InvalidDag):
+            pass  # read again, slower, to know the place
     document = yaml.read(text)
     return _checked(document.value, document.place)
 
@@ -44,14 +49,18 @@ def _checked(value: Any, place: Callable[[Path], Place] | None) -> Dag:
         return dag
     told = [_told(one, place) for one in problems[:MOST]]
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-    raise errors.InvalidDag("; ".join(one["where"] + one["message"] for one in told[:3]) + more, problems=told)
+    raise errors.InvalidDag("; ".join(map(_sentence, told[:3])) + more, problems=told)
 
 
 def _read(value: Any, problems: list[Problem]) -> Dag | None:
     if not isinstance(value, dict):
         problems.append(Problem((), "a DAG is a map with a name and tasks; this is none"))
         return None
-    written = _convert(value, WrittenDag, (), problems)
+    if json.depth(value) > json.MAX_DEPTH:
+        problems.append(Problem((), f"nested deeper than {json.MAX_DEPTH} levels; flatten it"))
+    elif json.has_nul(value):
+        problems.append(Problem((), "a text contains a NUL character, which cannot be stored; remove it"))
+    written = None if problems else _convert(value, WrittenDag, (), problems)
     if written is None:
         return None
     tasks = [_convert(one, WrittenTask, ("tasks", number), problems) for number, one in enumerate(written.tasks)]
@@ -97,8 +106,14 @@ def _plainer(message: str) -> str:
 
 def _told(problem: Problem, place: Callable[[Path], Place] | None) -> Mapping[str, Any]:
     pointer = "".join(f"/{escaped(str(part))}" for part in problem.path)
+    told = {"message": problem.message, "pointer": pointer}
     if place is None:
-        return {"where": f"{pointer}: " if pointer else "", "pointer": pointer, "message": problem.message}
+        return told
     line, column = place(problem.path)
-    where = f"line {line}, column {column}: "
-    return {"where": where, "pointer": pointer, "line": line, "column": column, "message": problem.message}
+    return {**told, "line": line, "column": column}
+
+
+def _sentence(told: Mapping[str, Any]) -> str:
+    if "line" in told:
+        return f"line {told['line']}, column {told['column']}: {told['message']}"
+    return f"{told['pointer']}: {told['message']}" if told["pointer"] else told["message"]

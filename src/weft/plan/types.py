@@ -47,6 +47,16 @@ def bind(
     return bound
 
 
+def returned(fields: Sequence[Field], value: Any, *, records: Mapping[str, Record]) -> dict[str, Any]:
+    """What a task gave back, defaults filled in and more than was asked for kept; InvalidInput says what does not fit."""
+    if not isinstance(value, dict):
+        raise errors.InvalidInput(f"the result must be a map of {', '.join(field.name for field in fields) or 'nothing'}, "
+                                  f"not {operators.described(value)}")  # fmt: skip
+    known = {field.name for field in fields}
+    asked = {name: one for name, one in value.items() if name in known}
+    return value | bind(fields, asked, records=records, what="return")
+
+
 def problems(field: Field, value: Any, *, records: Mapping[str, Record]) -> Iterator[tuple[str, str]]:
     """What does not fit, each with its JSON pointer inside the value."""
     if value is None and (field.nullable or field.type == "any"):
@@ -70,7 +80,7 @@ def _unfit(type_: str, value: Any, records: Mapping[str, Record], at: str) -> It
             yield from _unfit(type_[1:-1], one, records, f"{at}/{number}")
     elif type_ in records:
         if not isinstance(value, dict):
-            yield at, f"must be a {type_}, not {operators.described(value)}"
+            yield at, f"must be of type {type_}, not {operators.described(value)}"
             return
         for field in records[type_].fields:
             if field.name in value:
@@ -79,7 +89,7 @@ def _unfit(type_: str, value: Any, records: Mapping[str, Record], at: str) -> It
             elif field.default is None and not field.nullable:
                 yield at, f"the field {field.name!r} of {type_} is missing"
     elif not _is(type_, value):
-        yield at, f"must be a {type_}, not {operators.described(value)}"
+        yield at, f"must be of type {type_}, not {operators.described(value)}"
 
 
 def _is(type_: str, value: Any) -> bool:

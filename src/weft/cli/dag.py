@@ -1,0 +1,96 @@
+"""`weft dag`: DAGs in files, looked at without a server."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from weft.base import errors
+from weft.cli import output
+from weft.cron import schedule, words
+from weft.dagfile import drawing, read
+from weft.dagfile.dag import Dag
+from weft.plan import graph
+
+file = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+
+
+@click.group()
+def dag() -> None:
+    """Check DAGs written in JSON or YAML, and draw them."""
+
+
+@dag.command(epilog="\b\nExamples:\n  weft dag validate nightly.yaml\n  weft dag validate - --json < nightly.json")
+@file
+@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@click.pass_context
+def validate(ctx: click.Context, /, *, file: Path, as_json: bool) -> None:
+    """Check a DAG's file: say what is wrong, line by line (exit 1), or what it is."""
+    try:
+        found = read.from_text(_text(file))
+    except errors.InvalidDag as error:
+        problems = error.details.get("problems") or [{"message": error.message, **error.details}]
+        if as_json:
+            output.write_json({"valid": False, "problems": problems})
+        else:
+            for one in problems:
+                click.echo(_line(file, one))
+        ctx.exit(1)
+    facts = _facts(found)
+    if as_json:
+        output.write_json({"valid": True, **facts})
+        return
+    click.echo(f"{found.name}: {facts['tasks']} tasks, {facts['edges']} edges, {facts['levels']} levels")
+    click.echo(f"version {found.version[:12]}")
+    if found.cron_expression is not None:
+        click.echo(f"runs {words.describe(schedule.parse(found.cron_expression))} ({found.timezone})")
+
+
+@dag.command(
+    name="graph",
+    epilog="\b\nExamples:\n  weft dag graph nightly.yaml\n  weft dag graph nightly.yaml --format dot | dot -Tsvg",
+)
+@file
+@click.option("--format", "style", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True,
+              help="For the terminal, for Markdown, for Graphviz.")  # fmt: skip
+def draw(*, file: Path, style: str) -> None:
+    """Draw the tasks of a DAG's file and what they wait for."""
+    found = read.from_text(_text(file))
+    match style:
+        case "mermaid":
+            click.echo(drawing.mermaid(found))
+        case "dot":
+            click.echo(drawing.dot(found))
+        case _:
+            click.echo(drawing.text(found))
+
+
+def _text(file: Path) -> str:
+    try:
+        raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        return raw.decode()
+    except OSError as error:
+        raise click.UsageError(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{file} is not UTF-8 text") from None
+
+
+def _line(file: Path, problem: dict[str, Any]) -> str:
+    """As compilers write it, so that editors find the place."""
+    place = f"{file}:{problem['line']}:{problem['column']}" if "line" in problem else str(file)
+    message = problem["message"].removeprefix(f"line {problem.get('line')}, column {problem.get('column')}: ")
+    return f"{place}: {message}"
+
+
+def _facts(found: Dag) -> dict[str, Any]:
+    edges = graph.edges(found.plan)[found.plan.entry]
+    return {
+        "name": found.name,
+        "version": found.version,
+        "tasks": len(edges.upstream),
+        "edges": len(edges),
+        "levels": len(graph.levels(edges)),
+        "cron_expression": found.cron_expression,
+        "timezone": found.timezone,
+    }
