@@ -53,7 +53,8 @@ async def test_a_slug_is_taken_once(tx: Tx) -> None:
 WRONG: list[dict[str, Any]] = [
     {"slug": "Shop"}, {"slug": ""}, {"slug": "-a"}, {"slug": "a" * 64}, {"slug": "ä"}, {"name": ""}, {"name": "a\n"},
     {"tier": "gold"}, {"max_jobs": -1}, {"max_concurrent": 1.5}, {"max_concurrent": True}, {"request_rate": 0},
-    {"weight": 101}, {"weight": None}, {"weight": 0}, {"max_jobs": 10**10}, {"settings": []}, {"settings": {"a": "x" * 20000}},
+    {"weight": 101}, {"weight": None}, {"weight": 0}, {"max_jobs": 10**10}, {"settings": []},
+    {"settings": {"a": "x" * 20000}},
     {"retention": dt.timedelta(0)}, {"retention": 5}, {"colour": 1},
 ]  # fmt: skip
 
