@@ -1,6 +1,7 @@
 """One path: who is asking, may they, what do they want, do it, answer."""
 
 import dataclasses
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from weft.access.principal import Principal
-from weft.api import denials, idempotency, policy, reply, request, standing
+from weft.api import credentials, denials, idempotency, policy, reply, request, standing
 from weft.api.credentials import Credentials
 from weft.api.metrics import Remembered
 from weft.api.operation import Call, Operation
@@ -67,7 +68,7 @@ class Endpoint:
         principal = await self._let_in(operation, headers)
         if principal is not NOBODY:
             scope["weft.org"] = principal.org
-        still = self._still(operation, headers)
+        still, began = self._still(operation, headers), time.monotonic()
         raw = await request.read(receive, headers=headers, most=operation.max_body)
         call: Call[Any, Any] = Call(
             principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
@@ -84,8 +85,8 @@ class Endpoint:
             raise
         if not isinstance(answer.body, bytes):
             answer.body = standing.pieces(answer.body, still)
-        elif operation.method == "GET":
-            await still()  # it may have waited
+        elif operation.method == "GET" and time.monotonic() - began >= credentials.REMEMBERED:
+            await still()  # it has waited
         return answer
 
     async def _handle(self, operation: Operation, call: Call[Any, Any], *, scope: Scope, raw: bytes) -> reply.Reply:
