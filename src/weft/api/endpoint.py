@@ -117,6 +117,6 @@ class Endpoint:
             return standing.always
 
         async def still() -> None:
-            await self._service.credentials.principal(headers.get("authorization"))
+            policy.require(await self._service.credentials.principal(headers.get("authorization")), operation.action)
 
         return still
