@@ -23,10 +23,11 @@ INTRO = f"""# REST
     curl -H "Authorization: Bearer $WEFT_KEY" -H "Content-Type: application/json" \\
          -d '{{"kind": "send_email", "payload": {{"to": "ada@example.com"}}}}' http://127.0.0.1:8712/v1/tasks
 
-**Keys.** Every operation but `/health` and `/ready` needs `Authorization: Bearer …`. The key says the org: nothing in a
-request can name another, and another org's ids are not found (404). A revoked key is refused everywhere within
-{REMEMBERED:g} second. Roles: a *reader* looks, a *writer* enqueues and steers, an *admin* also sets queues and makes keys, a
-*worker* claims and runs tasks and does nothing else. What a role is refused (403) is written into the journal.
+**Credentials.** Every operation but `/health` and `/ready` needs `Authorization: Bearer …`, with a key or with a token of
+your issuer ([access](../concepts/access.md)). It says the org: nothing in a request can name another, and another org's ids
+are not found (404). What was revoked is refused everywhere within {REMEMBERED:g} second. Roles: a *reader* looks, a *writer*
+enqueues and steers, an *admin* also sets queues and lets others in, an *operator* also runs orgs, a *worker* claims and runs
+tasks and does nothing else; scopes hold a key to some of that. What is refused (403) is written into the journal.
 
 **Bodies** are JSON (`Content-Type: application/json`), at most {MAX_BODY // 1024 // 1024} MiB; a payload at most
 {limits.MAX_BYTES // 1024} KiB and {limits.MAX_DEPTH} levels deep. An unknown field, an unknown parameter or a NUL character

@@ -89,6 +89,72 @@ async def test_every_table_forces_row_level_security_on_everybody(tx: Tx) -> Non
     assert {name for (name,) in found} == NOBODYS
 
 
+FOR_EVERYBODY = {("queues", "everybodys"), ("change_inbox", "tenant")}
+"""Policies for tenants that name no org, and why they may: what holds for every org binds each; and an inbox that tenants
+append to and cannot read."""
+
+
+async def test_every_policy_for_tenants_names_their_org(tx: Tx) -> None:
+    """So a new table with an org cannot be opened to all of them, for reading or for writing."""
+    found = await tx.rows(
+        """
+        select c.relname, p.polname, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)
+        from pg_policy as p
+        join pg_class as c on c.oid = p.polrelid
+        where c.relnamespace = 'weft'::regnamespace
+            and (p.polroles = '{0}' or 'weft_tenant'::regrole = any(p.polroles))
+        """
+    )
+    assert len(found) >= len(ROWS)
+    for table, policy, using, check in found:
+        said = [one for one in (using, check) if one is not None]
+        if (table, policy) not in FOR_EVERYBODY:
+            assert said and all("current_org()" in one for one in said), f"{policy} on weft.{table} lets other orgs in"
+
+
+async def test_what_a_tenant_may_reach_is_under_a_policy_for_tenants(tx: Tx) -> None:
+    """A table without an org is closed to tenants; one with an org has a policy that names it."""
+    found = await tx.rows(
+        """
+        select c.relname
+        from pg_class as c
+        where c.relnamespace = 'weft'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+            and has_any_column_privilege('weft_tenant', c.oid, 'select, insert, update')
+            and not exists (
+                select
+                from pg_policy as p
+                where p.polrelid = c.oid and 'weft_tenant'::regrole = any(p.polroles))
+        """
+    )
+    assert {name for (name,) in found} == NOBODYS
+
+
+ONE_ORG = {"keys", "users", "org_roles", "org_role_memberships"}
+"""Written for requests by the engine, which is held to the request's org there."""
+
+
+async def test_what_the_engine_writes_for_requests_is_held_to_their_org(tx: Tx) -> None:
+    found = await tx.rows(
+        """
+        select c.relname
+        from pg_policy as p
+        join pg_class as c on c.oid = p.polrelid
+        where p.polname = 'engine' and pg_get_expr(p.polqual, p.polrelid) like '%%current_org() IS NULL%%'
+        """,
+        {},
+    )
+    assert {name for (name,) in found} >= ONE_ORG
+    writable = await tx.rows(
+        """
+        select c.relname
+        from pg_class as c
+        where c.oid = any(%(names)s::regclass[]) and has_table_privilege('weft_tenant', c.oid, 'insert, update, delete')
+        """,
+        {"names": [f"weft.{name}" for name in ONE_ORG]},
+    )
+    assert writable == []
+
+
 async def test_partitions_can_be_reached_through_their_parents_only(tx: Tx) -> None:
     found = await tx.rows(
         """

@@ -1,5 +1,6 @@
 """Every operation there is × everybody who must not come in, by a walk over the table."""
 
+import ast
 import dataclasses
 import re
 import uuid
@@ -150,3 +151,38 @@ def test_the_policy_has_no_action_that_nothing_uses() -> None:
     code = "".join(path.read_text() for path in Path(policy.__file__).parent.glob("*.py") if path.name != "policy.py")
     used |= set(re.findall(r'action="([a-z]+\.[a-z]+)"', code))
     assert set(policy.ACTIONS) <= used
+
+
+BEYOND_THE_TENANT = {
+    "credentials.py": "looks up whom a credential stands for: the org is what it asks",
+    "health.py": "asks which migrations there are, for nobody",
+    "keys.py": "tenants must not make keys; confined to the org",
+    "orgs.py": "operators see every org; an admin's own is confined to it",
+    "roles.py": "tenants must not hand out roles; confined to the org",
+    "serving.py": "asks whether there is any key, before anybody is served",
+    "users.py": "tenants must not make admins; confined to the org",
+    "waiting.py": "asks for many orgs at once; each pair names its own",
+    "work_claims.py": "claims as the engine; each claim names its key's org",
+    "work_reports.py": "settles as the engine; each attempt is proven",
+    "work_tokens.py": "reads the keys that sign, which no tenant may",
+    "worker_protocol.py": "fetches a held task by its lease",
+}
+"""Files of the API whose transactions are not a tenant's, and why."""
+
+
+def _leaves_the_tenant(path: Path) -> bool:
+    """Whether a file opens a transaction other than `call.tx()` or one with the org of its caller."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of_database = "database" in ast.unparse(node.func.value)
+            if node.func.attr in ("engine_tx", "operator_tx", "reserve"):
+                return True
+            if node.func.attr in ("tx", "once") and of_database and "org" not in {one.arg for one in node.keywords}:
+                return True
+    return False
+
+
+def test_only_these_files_work_as_anybody_but_the_tenant() -> None:
+    """A new route that does gets a line above, with its reason, or uses `call.tx()`."""
+    found = {path.name for path in Path(policy.__file__).parent.glob("*.py") if _leaves_the_tenant(path)}
+    assert found == set(BEYOND_THE_TENANT)

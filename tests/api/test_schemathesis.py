@@ -1,7 +1,9 @@
 """schemathesis on the OpenAPI document, against a real server on a real port with a real database: no finding.
 
 It derives thousands of requests from the document, valid and broken on purpose, and checks statuses, headers, bodies
-and authentication against what the document says. `schemathesis.toml` says what it cannot know.
+and authentication against what the document says. `schemathesis.toml` says what it cannot know. There are three orgs, full
+of words that must not cross; their keys share the work: one has what follows from the document alone, one what a fixed seed
+makes, one what a new seed makes each time (a finding prints it).
 """
 
 import asyncio
@@ -11,45 +13,73 @@ import sys
 from pathlib import Path
 
 import pytest
+import walls
 
 from weft.access import keys
 from weft.access.keys import KeyRole
 from weft.api import server, serving
-from weft.base import ids
 from weft.db.database import Database
 
 HERE = Path(__file__).parent
 WORK = r"^/(v1/task/|internal/)"
 KEYS = r"^/v1/keys/"
 
-RUNS = {
-    # revoking keys comes by itself: the fuzzer would find its own
-    "everything": ("admin", ["--exclude-path-regex", f"{WORK}|{KEYS}"], 25),
-    "revoking keys": ("admin", ["--include-path-regex", KEYS], 1),
-    "the worker protocol": ("worker", ["--include-path-regex", WORK], 6),
+# revoking keys comes by itself: the fuzzer would find its own
+EVERYTHING = ["--exclude-path-regex", f"{WORK}|{KEYS}"]
+
+# org, role, what, least operations
+RUNS: dict[str, tuple[int, KeyRole, list[str], int]] = {
+    "everything, by the document": (0, "admin", [*EVERYTHING, "--phases", "examples,coverage"], 40),
+    "everything, by a fixed seed": (1, "admin", [*EVERYTHING, "--phases", "fuzzing", "--seed", "4711"], 40),
+    "everything, by a new seed": (2, "admin", [*EVERYTHING, "--phases", "fuzzing,stateful"], 40),
+    "orgs": (0, "operator", ["--include-path-regex", "^/v1/orgs"], 4),
+    "revoking keys": (1, "admin", ["--include-path-regex", KEYS], 1),
+    "the worker protocol": (2, "worker", ["--include-path-regex", WORK], 6),
 }
 
 
 @pytest.mark.parametrize("what", RUNS)
 async def test_the_api_keeps_what_its_document_promises(database: Database, what: str) -> None:
-    role, selection, least = RUNS[what]
+    which, role, selection, least = RUNS[what]
+    app = server.build(database)
+    planted = [await walls.plant(database, slug, app=app) for slug in ("one", "two", "three")]
+    mine = planted.pop(which)
     async with database.tx() as tx:
-        _, key = await keys.create(tx, org=ids.DEFAULT_ORG, name="fuzzer", role=_role(role), actor="test")
+        _, key = await keys.create(tx, org=mine.org, name="fuzzer", role=role, actor="test")
+    # an operator sees what orgs are called
+    others = [canary for one in planted for canary in (one.canaries[2:] if role == "operator" else one.canaries)]
+    before = [await walls.everything_of(database, one.org) for one in planted]
     listener = serving.listen("127.0.0.1", 0)
-    async with serving.serving(server.build(database), listener=listener):
-        code, said = await fuzz(serving.address(listener), key=key, selection=selection)
+    async with serving.serving(app, listener=listener):
+        code, said = await fuzz(serving.address(listener), key=key, selection=selection, canaries=others)
     assert code == 0, said[-6000:]
     tested = re.search(r"Tested: (\d+)", said)
     assert tested and int(tested[1]) >= least, said
+    if role != "operator":
+        assert [await walls.everything_of(database, one.org) for one in planted] == before
 
 
-async def fuzz(url: str, *, key: str, selection: list[str]) -> tuple[int, str]:
+async def test_a_word_of_another_org_would_be_found(database: Database) -> None:
+    """So that the runs above are known to look."""
+    planted = await walls.plant(database, "one", app=server.build(database))
+    listener = serving.listen("127.0.0.1", 0)
+    selection = ["--include-path", "/v1/keys", "--include-method", "GET", "--phases", "examples", "--max-failures", "1"]
+    async with serving.serving(server.build(database), listener=listener):
+        code, said = await fuzz(
+            serving.address(listener), key=planted.keys["admin"], selection=selection, canaries=planted.canaries
+        )
+    assert code == 1 and "which is another org's" in said, said[-3000:]
+
+
+async def fuzz(url: str, *, key: str, selection: list[str], canaries: list[str]) -> tuple[int, str]:
     """Runs schemathesis; answers its exit code and what it said."""
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).parent / "schemathesis"), "--config-file", str(HERE / "schemathesis.toml"), "run",
         f"{url}/v1/openapi.json", "--header", f"Authorization: Bearer {key}", "--max-examples", "5", "--no-color",
         "--continue-on-failure", "--generation-database", "none", *selection,
-        env={**os.environ, "SCHEMATHESIS_HOOKS": "fuzz_hooks", "PYTHONPATH": str(HERE)},
+        env={
+            **os.environ, "SCHEMATHESIS_HOOKS": "fuzz_hooks", "PYTHONPATH": str(HERE), "WEFT_CANARIES": " ".join(canaries)
+        },
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     try:
@@ -61,7 +91,3 @@ async def fuzz(url: str, *, key: str, selection: list[str]) -> tuple[int, str]:
             await process.wait()
     assert process.returncode is not None
     return process.returncode, said.decode()
-
-
-def _role(name: str) -> KeyRole:
-    return "worker" if name == "worker" else "admin"

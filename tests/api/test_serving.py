@@ -12,7 +12,7 @@ from calling import caller
 from weft.access import keys
 from weft.api import server, serving
 from weft.api.endpoint import Service
-from weft.base import errors, ids
+from weft.base import config, errors, ids
 from weft.db.database import Database
 
 
@@ -77,6 +77,15 @@ async def test_only_this_machine_is_let_in_without_keys(database: Database, host
         await serving.must_be_guarded(database, host=host)
     await caller(database)
     await serving.must_be_guarded(database, host=host)
+
+
+async def test_an_issuer_of_tokens_is_a_lock_too(database: Database) -> None:
+    told = {"oidc_issuer": "https://issuer.example", "oidc_audience": "weft"}
+    locked = Database(config.Settings(database_url=database.settings.database_url, **told))
+    await serving.must_be_guarded(locked, host="0.0.0.0")
+    half = Database(config.Settings(database_url=database.settings.database_url, oidc_issuer="https://issuer.example"))
+    with pytest.raises(errors.ConfigError, match="WEFT_OIDC_AUDIENCE"):
+        await serving.must_be_guarded(half, host="0.0.0.0")
 
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 1 << 17), ("203.0.113.1", 0), ("no.such.host.invalid", 0)])

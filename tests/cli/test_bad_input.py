@@ -79,7 +79,7 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
         (("a", "--role", "king"), "is not one of"),
         (("a", "--role", "reader", "--expires", "x"), "is not a duration"),
         (("a\n", "--role", "reader"), "name"),
-        (("a", "--role", "reader", "--scope", "task"), "scopes"),
+        (("a", "--role", "reader", "--scope", "task"), "there is no action 'task'"),
         (("a", "--role", "reader", "--scope", "task.destroy"), "there is no action 'task.destroy'"),
         (("a", "--role", "reader", "--request-rate", "0"), "not in the range"),
     ],

@@ -244,3 +244,22 @@ async def test_a_tenant_sees_its_own_org_through_every_view(tx: Tx) -> None:
     assert await tx.value("select t.name from scheduler.tenants as t") == "Theirs"
     for view in ("forge.forge_nodes", "afl.servers", "afl.locks", "scheduler.workers", "forge.forge_migrations"):
         await tx.rows(f"select * from {view}")
+
+
+async def test_the_people_of_an_org_are_shown_as_they_are(tx: Tx) -> None:
+    user = await put(tx, "users", org_id=DEFAULT_ORG, external_id="auth0|1", email="ada@x.org", role="writer")
+    role = await put(tx, "org_roles", org_id=DEFAULT_ORG, slug="finance", name="Finance")
+    await tx.run(
+        "insert into weft.org_role_memberships (org_id, role_id, user_id) values (%(org)s, %(role)s, %(user)s)",
+        {"org": DEFAULT_ORG, "role": role, "user": user},
+    )
+    found = await tx.rows(
+        """
+        select u.external_id, u.email, u.role, r.slug, r.name, o.slug
+        from orchestration.org_role_memberships as m
+        join orchestration.users as u on u.id = m.user_id
+        join orchestration.org_roles as r on r.id = m.role_id and r.org_id = u.org_id
+        join orchestration.orgs as o on o.id = u.org_id
+        """
+    )
+    assert found == [("auth0|1", "ada@x.org", "writer", "finance", "Finance", "default")]

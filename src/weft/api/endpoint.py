@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from weft.access.principal import Principal
-from weft.api import browser, denials, idempotency, policy, reply, request, standing
+from weft.api import browser, credentials, denials, idempotency, policy, reply, request, standing
 from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
 from weft.api.limiter import Limiter
@@ -74,7 +75,7 @@ class Endpoint:
         self, operation: Operation, *, scope: Scope, receive: Receive, headers: Mapping[str, str]
     ) -> reply.Reply:
         principal = await self._let_in(operation, scope=scope, headers=headers)
-        still = self._still(operation, scope["method"], headers)
+        still, began = self._still(operation, scope["method"], headers), time.monotonic()
         raw = await request.read(receive, headers=headers, most=operation.max_body)
         call: Call[Any, Any] = Call(
             principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
@@ -91,8 +92,8 @@ class Endpoint:
             raise
         if not isinstance(answer.body, bytes):
             answer.body = standing.pieces(answer.body, still)
-        elif operation.method == "GET":
-            await still()  # it may have waited
+        elif operation.method == "GET" and time.monotonic() - began >= credentials.REMEMBERED:
+            await still()  # it has waited
         return answer
 
     async def _handle(self, operation: Operation, call: Call[Any, Any], *, scope: Scope, raw: bytes) -> reply.Reply:
@@ -128,7 +129,7 @@ class Endpoint:
             return standing.always
 
         async def still() -> None:
-            await self._who(method, headers)
+            policy.require(await self._who(method, headers), operation.action)
 
         return still
 

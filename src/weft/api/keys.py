@@ -12,8 +12,11 @@ from weft.api import fields, pages, policy
 from weft.api.operation import Call, Operation
 
 Scope = Annotated[
-    str, msgspec.Meta(pattern=r"^[a-z]{1,32}\.([a-z_]{1,32}|\*)$", max_length=65, description="`task.read`, or `task.*`.")
-]
+    str,
+    msgspec.Meta(
+        max_length=65, description="An action, or all of a thing.", extra_json_schema={"enum": list(policy.scopes())}
+    ),
+]  # fmt: skip
 Rate = Annotated[int, msgspec.Meta(ge=1, le=kernel.MOST_RATE)]
 
 

@@ -84,7 +84,7 @@ class Call(Generic[Body, Query]):
     service: Any = None
     """What the server's endpoints share (endpoint.Service): its operations and its traffic, for documents and metrics."""
     still: Still = standing.always
-    """Unauthenticated if the credential was revoked since the request came: for what takes long."""
+    """Raises if the credential was revoked since the request came: for what takes long."""
     left: Callable[[], Awaitable[None]] | None = None
     """Ends when the client has gone away; only after the body was read."""
     shared: contextlib.AsyncExitStack | None = None

@@ -99,12 +99,16 @@ def require(principal: Principal, action: str) -> None:
         )
 
 
-def check_scopes(scopes: Iterable[str]) -> None:
+def scopes() -> tuple[str, ...]:
+    """Everything a key can be held to: each action, and all of each thing."""
+    return tuple(sorted({*ACTIONS, *(f"{action.partition('.')[0]}.*" for action in ACTIONS)}))
+
+
+def check_scopes(wanted: Iterable[str]) -> None:
     """InvalidInput for a scope that holds nothing, most likely misspelled."""
-    families = {action.partition(".")[0] for action in ACTIONS}
-    for scope in scopes:
-        family, _, verb = scope.partition(".")
-        if scope not in ACTIONS and not (verb == "*" and family in families):
+    known = scopes()
+    for scope in wanted:
+        if scope not in known:
             raise errors.InvalidInput(
                 f"there is no action {scope[:80]!r} to hold a key to; actions are {', '.join(sorted(ACTIONS))}, "
                 f"and e.g. task.* is all of them that begin so"

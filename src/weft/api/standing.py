@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from weft.base import errors
 
 Still = Callable[[], Awaitable[None]]
-"""Unauthenticated once the credential of a request opens nothing any more; within a second of that."""
+"""Unauthenticated or Forbidden once the credential of a request does not open this any more; within a second of that."""
 
 EVERY = 2.0
 """Seconds between two looks while a stream is open."""
@@ -34,7 +34,7 @@ async def pieces(stream: AsyncIterator[bytes], still: Still, *, every: float = E
                 if piece is None:
                     return
                 yield piece
-    except errors.Unauthenticated:
+    except (errors.Unauthenticated, errors.Forbidden):
         return
     finally:
         if coming is not None:

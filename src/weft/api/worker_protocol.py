@@ -55,7 +55,7 @@ async def claim(call: Call[Claim, None]) -> ClaimedTasks:
         taken = await desk.claims.claim(asked, left=call.left)
         try:
             await call.still()
-        except errors.Unauthenticated:
+        except (errors.Unauthenticated, errors.Forbidden):
             # revoked while it waited
             await desk.claims.take_back(taken)
             raise
