@@ -5,6 +5,7 @@ and authentication against what the document says. `schemathesis.toml` says what
 """
 
 import asyncio
+import dataclasses
 import os
 import re
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.access import keys
+from weft.access import keyring, keys
 from weft.access.keys import KeyRole
 from weft.api import server, serving
 from weft.base import ids
@@ -33,6 +34,7 @@ RUNS = {
 @pytest.mark.parametrize("what", RUNS)
 async def test_the_api_keeps_what_its_document_promises(database: Database, what: str) -> None:
     role, selection, least = RUNS[what]
+    database.settings = dataclasses.replace(database.settings, secret_key=keyring.generate())
     async with database.tx() as tx:
         _, key = await keys.create(tx, org=ids.DEFAULT_ORG, name="fuzzer", role=_role(role), actor="test")
     listener = serving.listen("127.0.0.1", 0)
