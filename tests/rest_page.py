@@ -46,11 +46,11 @@ request gets the first answer again (with `Idempotent-Replayed: true`) and does 
 refused. The key, the effect and the answer commit together, so a repeat after a broken connection is safe.
 
 **Limits.** How large requests may be, and how many may come: [limits of requests](limits.md). Every answer has
-`X-RateLimit-Limit`, `-Remaining` and `-Reset`; too many are refused with 429 and `Retry-After`. Whatever changes
-something, and whatever is refused, is in the [audit trail](../concepts/audit.md) with the request's id.
+`X-RateLimit-Limit`, `-Remaining` and `-Reset`; too many are refused with 429 and `Retry-After`. Whatever changes something,
+and whatever is refused, is in the [audit trail](../concepts/audit.md) with the request's id.
 
-**Browsers.** A Host that is not the server's own is refused (`WEFT_HOSTS`), and so is a change asked for by another
-site's page.
+**Browsers.** A Host that is not the server's own is refused (`WEFT_HOSTS`), and so is a change that another site's page
+asks for.
 
 **Waiting.** `GET /v1/tasks/{{id}}/result?wait=30` answers when the task ends, at most {LONGEST_WAIT} seconds later, and
 holds no database connection meanwhile.

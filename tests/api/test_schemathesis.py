@@ -7,6 +7,7 @@ makes, one what a new seed makes each time (a finding prints it).
 """
 
 import asyncio
+import dataclasses
 import os
 import re
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 import walls
 
-from weft.access import keys
+from weft.access import keyring, keys
 from weft.access.keys import KeyRole
 from weft.api import server, serving
 from weft.db.database import Database
@@ -41,6 +42,7 @@ RUNS: dict[str, tuple[int, KeyRole, list[str], int]] = {
 @pytest.mark.parametrize("what", RUNS)
 async def test_the_api_keeps_what_its_document_promises(database: Database, what: str) -> None:
     which, role, selection, least = RUNS[what]
+    database.settings = dataclasses.replace(database.settings, secret_key=keyring.generate())
     app = server.build(database)
     planted = [await walls.plant(database, slug, app=app) for slug in ("one", "two", "three")]
     mine = planted.pop(which)

@@ -151,9 +151,16 @@ def _refusals(one: Operation) -> dict[int, list[str]]:
     return found
 
 
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    "uuid": {"type": "string", "format": "uuid"},
+    # a plain `{name}` is a word of a program, such as a secret's; names of queues and locks are `{name:path}`
+    "str": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_.-]{0,127}$", "minLength": 1, "maxLength": 128},
+}
+
+
 def _path(one: Operation) -> Iterable[dict[str, Any]]:
     for name, kind in one.parameters.items():
-        schema = {"type": "string", "format": "uuid"} if kind == "uuid" else _NAME
+        schema = _PARAMETERS.get(kind, _NAME)
         yield {"name": name, "in": "path", "required": True, "schema": schema}
 
 
