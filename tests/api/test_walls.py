@@ -13,7 +13,7 @@ import pytest
 import walls
 from walls import OneWall, Planted
 
-from weft.access import keys
+from weft.access import keyring, keys
 from weft.api import policy, routes, server
 from weft.api.operation import Call, Operation
 from weft.base import config, ids
@@ -25,7 +25,11 @@ LEAST = {"both": 1_800, "filters": 1_800, "rls": 1_400}
 
 @pytest.fixture
 async def planted(database_url: str) -> AsyncIterator[tuple[OneWall, Planted, Planted]]:
-    database = OneWall(config.Settings(database_url=database_url))
+    plenty = 1_000_000
+    settings = config.Settings(
+        database_url=database_url, secret_key=keyring.generate(), rate_per_key=plenty, rate_per_org=plenty
+    )
+    database = OneWall(settings)
     await database.open()
     app = server.build(database)
     yield database, await walls.plant(database, "mine", app=app), await walls.plant(database, "theirs", app=app)
@@ -58,7 +62,10 @@ async def walk(
             may = sorted(policy.ACTIONS[ask.operation.action] & set(walls.ROLES))
             if not may:
                 continue  # operators', who may
-            headers = {"authorization": f"Bearer {who.keys[may[asked % len(may)]]}", **ask.headers}
+            role = may[asked % len(may)]
+            # who asked may be told so
+            said += who.actors[role]
+            headers = {"authorization": f"Bearer {who.keys[role]}", **ask.headers}
             body = {} if ask.body is None else {"json": ask.body}
             answer = await client.request(ask.operation.method, ask.path, params=ask.query, headers=headers, **body)
             asked += 1
@@ -116,7 +123,7 @@ async def test_without_either_wall_the_walk_sees_nearly_everything(planted: tupl
     # they show numbers, what was asked for, or nothing of anybody; or never end
     assert silent == {
         "GET /v1/queues/{name}", "GET /v1/openapi.json", "GET /health", "GET /ready",
-        "GET /v1/tasks/counts", "GET /v1/tasks/{id}/logs/stream",
+        "GET /v1/tasks/counts", "GET /v1/tasks/{id}/logs/stream", "GET /v1/audit/verify",
     }  # fmt: skip
     seen = set().union(*leaks.values())
     unseen = [one for one in theirs.canaries if one not in seen]

@@ -52,6 +52,8 @@ class Planted:
 
     org: uuid.UUID
     keys: dict[str, str]
+    actors: dict[str, str]
+    """What the keys are called, by role."""
     ids: list[str]
     """UUIDs: of tasks in every state, keys, users, the org, nodes, leases."""
     names: list[str]
@@ -70,7 +72,8 @@ class Planted:
 async def plant(database: Database, slug: str, *, app: Any) -> Planted:
     """An org with some of everything."""
     words = iter(f"{slug}-canary-{uuid.uuid4().hex[:12]}" for _ in range(1000))
-    name = {what: f"{slug}-{what}" for what in ("queue", "kind", "lock", "role", "tag", "correlation", "dedupe", "idem")}
+    what = ("queue", "kind", "lock", "role", "tag", "correlation", "dedupe", "idem", "secret")
+    name = {one: f"{slug}-{one}" for one in what}
     canaries: list[str] = []
 
     def canary() -> str:
@@ -105,8 +108,9 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
         role = await roles.create(tx, org=org, slug=name["role"], name=canary(), actor="test")
         await roles.assign(tx, slug=role.slug, user=user.id, org=org, actor="test")
         opens: dict[str, str] = {}
+        actors = {kind: canary() for kind in ROLES}
         for kind in ROLES:
-            key, opens[kind] = await keys.create(tx, org=org, name=canary(), role=kind, actor="test")  # type: ignore[arg-type]
+            key, opens[kind] = await keys.create(tx, org=org, name=actors[kind], role=kind, actor="test")  # type: ignore[arg-type]
             found.append(str(key.id))
         await record.record(tx, org_id=org, actor=canary(), action="a", object_type="t", object_id=canary())
         found += [str(lock.token), str(user.id), str(role.id)]
@@ -121,15 +125,18 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
             "/v1/task/claim", json={"worker": canary(), "kinds": ["held"], "claim_id": "c"}, headers=as_worker
         )
         [attempt] = claimed.json()["tasks"]
+        as_admin = {"authorization": f"Bearer {opens['admin']}"}
+        kept = await client.put(f"/v1/secrets/{name['secret']}", json={"value": canary()}, headers=as_admin)
+        assert kept.is_success, kept.text
         cursors = []
-        for path in ("tasks", "keys", "dead", "users"):
-            listed = await client.get(f"/v1/{path}?limit=1", headers={"authorization": f"Bearer {opens['admin']}"})
+        for path in ("tasks", "keys", "dead", "users", "audit"):
+            listed = await client.get(f"/v1/{path}?limit=1", headers=as_admin)
             cursors.append(listed.json()["next_cursor"])
     async with database.tx() as tx:
         node = await tx.value("select id::text from weft.nodes where org_id = %(org)s", {"org": org})
     found += [attempt["task_id"], attempt["lease_token"], node]
     which = {field: attempt[field] for field in ("task_id", "attempt", "lease_token", "token")}
-    return Planted(org, opens, found, list(name.values()), canaries, which, [one for one in cursors if one])
+    return Planted(org, opens, actors, found, list(name.values()), canaries, which, [one for one in cursors if one])
 
 
 @dataclasses.dataclass(frozen=True)

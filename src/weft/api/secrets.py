@@ -7,7 +7,7 @@ import msgspec
 
 from weft.access import keyring
 from weft.access import secrets as kernel
-from weft.api import pages
+from weft.api import fields, pages
 from weft.api.operation import Call, Operation
 
 Value = Annotated[
@@ -44,7 +44,7 @@ class Secret(msgspec.Struct, kw_only=True):
 class SecretPlace(msgspec.Struct, frozen=True):
     """Where a page of secrets ended."""
 
-    name: str
+    name: fields.Name
 
 
 async def put(call: Call[NewSecret, None]) -> Secret:
@@ -60,7 +60,7 @@ async def put(call: Call[NewSecret, None]) -> Secret:
 
 async def page(call: Call[None, pages.Paging]) -> pages.Page[Secret]:
     place = call.query.place(SecretPlace)
-    after = "" if place is None else kernel.check(place.name)
+    after = "" if place is None else place.name
     async with call.tx() as tx:
         found = await kernel.page(tx, org=call.principal.org, after=after, take=call.query.limit + 1)
     return pages.page(found, limit=call.query.limit, show=_shown, place=lambda one: SecretPlace(one.name))
@@ -90,7 +90,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/v1/secrets", action="secret.read", handler=page, summary="An org's secrets by name, without their values",
-        query=pages.Paging, answer=pages.Page[Secret], errors=("INVALID_NAME",),
+        query=pages.Paging, answer=pages.Page[Secret],
         answer_example={"items": [_EXAMPLE], "next_cursor": None},
     ),
     Operation(
