@@ -73,6 +73,18 @@ def test_a_claim_that_may_have_left_something_before_the_old_mark_goes_on_from_t
     assert [take.mark for take in known.shares(2)] == [Mark(50, THEN, "a-7")]
 
 
+def test_marks_can_be_forgotten_a_few_at_a_time_until_all_were() -> None:
+    known = warm("a", "b", "c", "d")
+    known.took(known.shares(4), [claimed(org, 7) for org in "abcd"], now=1.0)
+    known.found([lane(org) for org in "abcd"], special=[], now=2.0, forget=False)
+    forgotten = []
+    for share in (0.5, 0.5, 0.01):
+        before = {take.lane.org for take in known.shares(4) if take.mark == lanes.START}
+        known.forget(share)
+        forgotten.append({take.lane.org for take in known.shares(4) if take.mark == lanes.START} - before)
+    assert [len(one) for one in forgotten] == [2, 2, 0] and forgotten[0] | forgotten[1] == set("abcd")
+
+
 def test_newcomers_are_those_who_have_nothing_in_the_buffer() -> None:
     known = warm("flood", "light", "other")
     assert {take.lane.org: take.take for take in known.newcomers(["flood"], room=50)} == {"light": 5, "other": 5}

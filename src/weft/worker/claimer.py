@@ -94,6 +94,7 @@ class Claimer:
         self._look_now = False
         self._looked = 0.0
         self._look_cost = 0.0
+        self._forgot = 0.0
         self._turn = 0
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
@@ -196,6 +197,9 @@ class Claimer:
         look_now, self._look_now = self._look_now, False
         every = min(max(_LOOK_EVERY, _LOOK_SHARE * self._look_cost), _LOOK_RARELY)
         soon = self._look_cost < _LOOK_CHEAP or now - self._looked >= every / 4
+        if self._look_cost >= _LOOK_CHEAP and now - self._forgot >= _LOOK_EVERY:
+            self._forgot = now
+            self._warm.forget(_LOOK_CHEAP / self._look_cost)
         if ((look_now and soon) or now - self._looked >= every) and (self._warm or self._special):
             await self._look(now)
             looked = True
@@ -208,8 +212,9 @@ class Claimer:
         return got
 
     async def _look(self, now: float) -> None:
-        """Finds every lane with ready work, and forgets the marks. Walks over all that is dead in the claim index, and so
-        does the claim after it: rarely, where an old transaction keeps that from being vacuumed."""
+        """Finds every lane with ready work, and forgets the marks. It walks over all that is dead in the claim index, as
+        claims without marks do: where an old transaction keeps that from being vacuumed, looks are rare and marks are
+        forgotten a few at a time."""
         began = time.monotonic()
         async with self._database.once() as tx:
             found = await claim.lanes(tx)
@@ -220,7 +225,7 @@ class Claimer:
         plain, self._special = lanes.divide(mine)
         if self._special:
             self._special_found.set()
-        self._warm.found(plain, special=self._special, now=now)
+        self._warm.found(plain, special=self._special, now=now, forget=self._look_cost < _LOOK_CHEAP)
 
     async def _claim_named(self, named: set[Place], now: float) -> int:
         """What wake-ups told of. Limited lanes are left to the special loop, which counts."""

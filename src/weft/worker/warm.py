@@ -44,6 +44,7 @@ class WarmLanes:
         self.limited: frozenset[Place] = frozenset()
         """Lanes with no other work than that."""
         self._turn = 0
+        self._forgotten = 0
 
     def __bool__(self) -> bool:
         return bool(self._warm)
@@ -53,19 +54,27 @@ class WarmLanes:
         """Whether a lane gave all it was asked for."""
         return any(warm.full for warm in self._warm.values())
 
-    def found(self, plain: Iterable[Lane], *, special: Sequence[Lane], now: float) -> None:
-        """These have ready work; of all others nothing more is known."""
+    def found(self, plain: Iterable[Lane], *, special: Sequence[Lane], now: float, forget: bool = True) -> None:
+        """These have ready work; of all others nothing more is known. `forget`: and all marks are forgotten."""
         self.special = frozenset(lane.place for lane in special)
         self.limited = frozenset(lane.place for lane in special if lane.limited)
         for lane in plain:
-            known = self._warm.get(lane.place)
-            self._warm[lane.place] = Warm(lane, seen=now, best=lanes.START if known is None else known.best)
+            known = self._warm.get(lane.place, Warm(lane, seen=now))
+            self._warm[lane.place] = Warm(lane, seen=now, mark=known.mark, best=known.best)
         for place, warm in list(self._warm.items()):
-            warm.mark = lanes.START
+            warm.mark = lanes.START if forget else warm.mark
             if place in self.limited or now - warm.seen > _WARM_FOR:
                 del self._warm[place]
         while len(self._warm) > _WARM_AT_MOST:
             del self._warm[min(self._warm, key=lambda place: self._warm[place].seen)]
+
+    def forget(self, share: float) -> None:
+        """Forgets the marks of this share of the lanes, at least one, in turn: where many entries are dead, a claim that
+        walks over those of all lanes takes long, and what it walks over waits for it."""
+        known = list(self._warm.values())
+        for _ in range(min(len(known), max(1, int(len(known) * share)))):
+            self._forgotten = (self._forgotten + 1) % len(known)
+            known[self._forgotten].mark = lanes.START
 
     def shares(self, room: int, *, only_full: bool = False) -> list[Take]:
         """Full lanes share the room, the others are asked for a little; or not at all, if somebody else asks them."""

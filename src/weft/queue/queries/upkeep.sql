@@ -99,8 +99,8 @@ limit %(take)s
 for update skip locked;
 
 -- A running task that was told to end and did not, although its worker lives.
--- Those who were asked first: together with the state it would be sought among all that runs, and all that did and
--- cannot be vacuumed.
+-- Those who were asked first; and `running` in other words: said so, it would be sought among all that runs, and all that
+-- did and cannot be vacuumed while an old transaction is open.
 -- name: tasks_past_cancel
 with asked as materialized (
     select t.id
@@ -109,7 +109,7 @@ with asked as materialized (
 )
 select t.id::text
 from weft.tasks as t
-where t.id = any(array(select a.id from asked as a)) and t.state = 'running'
+where t.id = any(array(select a.id from asked as a)) and t.state not in ('scheduled', 'blocked', 'ready')
 limit %(take)s
 for update skip locked;
 
