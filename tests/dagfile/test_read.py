@@ -288,3 +288,17 @@ def test_what_is_too_large_is_refused() -> None:
         read.from_text("# " + "x" * (8 * 2**20))
     with pytest.raises(errors.InvalidDag, match="the most is 8,388,608"):
         read.from_value(changed(payload={"task": "t", "args": {"x": "y" * (8 * 2**20)}}))
+
+
+def test_what_is_long_does_not_take_long() -> None:
+    for wrong, message in (
+        (changed(dependencies=["x" * 2**20]), "it waits for 'xxx"),
+        (changed(**{"y" * 2**20: 1}), "'yyy"),
+        (changed(payload={"task": "t", "args": {"x": "${1} " * 300_000}}), "more than 20,000 parts in one text"),
+        (changed(payload={"task": "t", "args": {"x": ["${run.id}"] * 20_001}}), "larger than 20,000 parts"),
+        (changed(condition="1" + "+1" * 100_000), "the expression is too long"),
+        (changed(__timezone="z" * 2**20), "unknown time zone 'zzz"),
+    ):
+        with pytest.raises(errors.InvalidDag) as caught:
+            read.from_value(wrong)
+        assert message in caught.value.message and len(caught.value.message) < 4000

@@ -36,7 +36,7 @@ def check_key(key: object, *, what: str) -> str:
 
 def closest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or what there is, or nothing: the end of a message about a name that is not there."""
-    names = list(itertools.islice(known, 20_000))
+    name, names = name[:255], list(itertools.islice(known, 20_000))
     if near := [one for one in names if one.casefold() == name.casefold()] or difflib.get_close_matches(name, names, n=1):
         return f"; did you mean {near[0]!r}?"
     return f"; there is {', '.join(names)}" if 0 < len(names) <= 8 else ""

@@ -22,6 +22,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 MOST = 20
 """Problems that are told at once."""
 
+_LONGEST = 1000
 _AT = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.S)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
@@ -106,7 +107,8 @@ def _plainer(message: str) -> str:
 
 def _told(problem: Problem, place: Callable[[Path], Place] | None) -> Mapping[str, Any]:
     pointer = "".join(f"/{escaped(str(part))}" for part in problem.path)
-    told = {"message": problem.message, "pointer": pointer}
+    message = problem.message if len(problem.message) <= _LONGEST else f"{problem.message[:_LONGEST]}…"
+    told = {"message": message, "pointer": pointer[:_LONGEST]}
     if place is None:
         return told
     line, column = place(problem.path)

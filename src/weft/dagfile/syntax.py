@@ -66,10 +66,13 @@ class _Reader:
     def binary(self, level: int) -> Expression:
         if level == len(_BINARY):
             return self._unary()
-        left = self.binary(level + 1)
+        left, chain = self.binary(level + 1), 0
         while (sign := self._peek("sign")) in _BINARY[level]:
             self._take()
             left = Apply(_BINARY[level][sign], (left, self.binary(level + 1)))
+            chain += 1
+            if chain == MAX_DEPTH:
+                self._refuse("the expression is too long; compute a part of it in a task")
             if level == _COMPARISON and self._peek("sign") in _BINARY[level]:
                 self._refuse("comparisons cannot be chained; use && between them")
         return left

@@ -3,13 +3,16 @@
 A text that is one `${…}` becomes its value, whatever type that has; in a longer text it is joined in. `$${` is `${`.
 """
 
+import re
 from typing import Any
 
 from weft.dagfile import syntax
 from weft.dagfile.syntax import Wrong
-from weft.plan.expression import Apply, Expression, List, Map, Value
+from weft.plan.expression import MAX_SIZE, Apply, Expression, List, Map, Value
 
 Path = tuple[str | int, ...]
+
+_BLANKS = re.compile(r"\s*")
 
 
 class WrongAt(Exception):
@@ -42,7 +45,7 @@ def compile_text(text: str, path: Path, *, item: str | None = None) -> Expressio
     parts: list[Expression] = []
     literal, at = "", 0
     while (found := text.find("${", at)) >= 0:
-        if found > at - 1 and text[found - 1 : found] == "$" and found - 1 >= at:
+        if found > at and text[found - 1] == "$":
             literal, at = literal + text[at : found - 1] + "${", found + 2
             continue
         literal += text[at:found]
@@ -51,6 +54,8 @@ def compile_text(text: str, path: Path, *, item: str | None = None) -> Expressio
         expression, at = _one(text, found + 2, path, item=item)
         parts.append(expression)
         literal = ""
+        if len(parts) > MAX_SIZE:
+            raise WrongAt(path, f"more than {MAX_SIZE:,} parts in one text; make it elsewhere")
     literal += text[at:]
     if literal or not parts:
         parts.append(Value(literal))
@@ -81,13 +86,14 @@ def _whole(text: str, path: Path) -> Expression:
 def _one(text: str, start: int, path: Path, *, item: str | None) -> tuple[Expression, int]:
     try:
         found, end = syntax.parse(text, start=start, item=item)
-        rest = text[end:]
-        blanks = len(rest) - len(rest.lstrip())
-        if not rest.lstrip().startswith("}"):
-            raise Wrong(end + blanks + 1, "} is expected here" if rest.strip() else "the ${ is not closed: } is missing")
+        blanks = _BLANKS.match(text, end)
+        assert blanks is not None
+        following = text[blanks.end() : blanks.end() + 1]
+        if following != "}":
+            raise Wrong(blanks.end() + 1, "} is expected here" if following else "the ${ is not closed: } is missing")
     except Wrong as wrong:
         raise WrongAt(path, f"column {wrong.column} of {_shown(text)}: {wrong.message}") from None
-    return found, end + blanks + 1
+    return found, blanks.end() + 1
 
 
 def _literal(items: tuple[Expression, ...]) -> bool:
