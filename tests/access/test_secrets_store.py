@@ -109,7 +109,7 @@ async def test_rotation_seals_everything_anew_in_batches(database: Database) -> 
     counts = []
     while not counts or counts[-1]:
         async with database.tx() as tx:
-            counts.append(await secrets.rotate(tx, both, take=4))
+            counts.append(await secrets.rotate(tx, both, actor="me", take=4))
     assert counts == [4, 4, 2, 0]
     async with database.tx() as tx:
         assert await secrets.by_key(tx) == {both.current: 10}
@@ -125,7 +125,7 @@ async def test_in_the_middle_of_a_rotation_everything_opens(database: Database) 
             await put(tx, f"S{n}")
     both = ring(NEW, OLD)
     async with database.tx() as tx:
-        await secrets.rotate(tx, both, take=2)
+        await secrets.rotate(tx, both, actor="me", take=2)
     async with database.tx() as tx:
         assert sorted((await secrets.by_key(tx)).values()) == [1, 2]
         assert len(await secrets.opened(tx, both, org=ORG, names=["S0", "S1", "S2"])) == 3
@@ -133,7 +133,7 @@ async def test_in_the_middle_of_a_rotation_everything_opens(database: Database) 
 
 async def test_what_no_key_of_the_ring_opens_is_left_and_told_of(tx: Tx) -> None:
     await put(tx, "A", key=OLD)
-    assert await secrets.rotate(tx, ring(NEW)) == 0
+    assert await secrets.rotate(tx, ring(NEW), actor="me") == 0
     assert await secrets.by_key(tx) == {ring(OLD).current: 1}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from weft.access.keyring import Box, Keyring
-from weft.base import crash, errors
+from weft.base import crash, errors, ids
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.journal import record
@@ -94,8 +94,8 @@ async def opened(
     return {name: ring.open(box, about=_about(org, name)) for name, (box, _) in found.items()}
 
 
-async def rotate(tx: Tx, ring: Keyring, *, take: int = BATCH) -> int:
-    """Seals a batch anew with the current key; answers how many. What it says on its way to a crash is undone whole."""
+async def rotate(tx: Tx, ring: Keyring, *, actor: str, take: int = BATCH) -> int:
+    """Seals a batch anew with the current key; answers how many."""
     rows = await tx.rows(SQL.secrets_to_rotate, {"known": ring.ids, "current": ring.current, "take": take})
     if not rows:
         return 0
@@ -107,6 +107,10 @@ async def rotate(tx: Tx, ring: Keyring, *, take: int = BATCH) -> int:
         SQL.reseal_secrets,
         {"current": ring.current, "ids": [row[0] for row in rows], "nonces": [box.nonce for box in boxes],
          "boxes": [box.sealed for box in boxes]},
+    )  # fmt: skip
+    await record.record(
+        tx, org_id=ids.EVERY_ORG, actor=actor, action="secret.rotate", object_type="secret key", object_id=ring.current,
+        after={"count": len(rows)},
     )  # fmt: skip
     crash.point("secret rotation: before commit")
     return len(rows)

@@ -139,7 +139,7 @@ async def cancel(call: Call[None, None]) -> Cancelled:
         if outcome in ("cancelled", "cancelling"):
             await record.record(
                 tx, org_id=org, actor=call.principal.actor, action="task.cancel", object_type="task",
-                object_id=str(call.id),
+                object_id=str(call.id), after={"outcome": outcome},
             )  # fmt: skip
     if outcome == "unknown":
         raise errors.NotFound(f"there is no task {call.id}")

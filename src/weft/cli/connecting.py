@@ -106,7 +106,7 @@ async def here(app: Any = None, *, org: str | None = None) -> AsyncIterator[Clie
     # imported only here: a command that talks to a server far away needs none of it
     local = importlib.import_module("weft.cli.local")
     async with (
-        local.application(app, org=org, actor=f"cli:{_user()}") as application,
+        local.application(app, org=org, actor=actor()) as application,
         Client(HERE, transport=application, tries=1) as client,
     ):
         yield client
@@ -120,8 +120,9 @@ def task_id(text: str) -> str:
         raise errors.InvalidInput(f"{text!r} is not a task id (a UUID)") from None
 
 
-def _user() -> str:
+def actor() -> str:
+    """Who runs this, as the journal names them."""
     try:
-        return getpass.getuser()
+        return f"cli:{getpass.getuser()}"
     except (KeyError, OSError):  # no name for this user id, as in some containers
-        return str(os.getuid())
+        return f"cli:{os.getuid()}"

@@ -1,6 +1,5 @@
 """`weft hosts`: what the operator lets an org's tasks call. Needs the database: it is not an org's own to say."""
 
-import getpass
 import uuid
 
 import click
@@ -9,7 +8,7 @@ from weft.access import hosts as kernel
 from weft.access import orgs
 from weft.app import App
 from weft.base import ids
-from weft.cli import loop, output
+from weft.cli import connecting, loop, output
 from weft.db.tx import Tx
 
 _ORG = click.option("--org", metavar="SLUG", help="Whose tasks. Default: default.")
@@ -52,12 +51,12 @@ def list_hosts(*, org: str | None, as_json: bool) -> None:
 
 async def _allow(entry: str, org: str | None) -> None:
     async with App() as app, app.tx() as tx:
-        await kernel.allow(tx, org=await _org(tx, org), entry=entry, actor=f"cli:{getpass.getuser()}")
+        await kernel.allow(tx, org=await _org(tx, org), entry=entry, actor=connecting.actor())
 
 
 async def _forbid(entry: str, org: str | None) -> None:
     async with App() as app, app.tx() as tx:
-        await kernel.forbid(tx, org=await _org(tx, org), entry=entry, actor=f"cli:{getpass.getuser()}")
+        await kernel.forbid(tx, org=await _org(tx, org), entry=entry, actor=connecting.actor())
 
 
 async def _list(org: str | None) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ async def _rotate() -> tuple[int, dict[str, int], keyring.Keyring]:
         done = 0
         while True:
             async with app.tx() as tx:
-                batch = await secrets.rotate(tx, ring)
+                batch = await secrets.rotate(tx, ring, actor=connecting.actor())
             done += batch
             if batch < secrets.BATCH:
                 break

@@ -23,7 +23,9 @@ create index secrets_by_key on weft.secrets (key_id, id);
 alter table weft.secrets enable row level security;
 alter table weft.secrets force row level security;
 create policy owner on weft.secrets to current_user using (true) with check (true);
-create policy engine on weft.secrets to weft_engine using (true) with check (true);
+-- confined to its transaction's org, if that has one
+create policy engine on weft.secrets to weft_engine
+    using (weft.current_org() is null or org_id = weft.current_org());
 create policy tenant on weft.secrets for select to weft_tenant using (org_id = weft.current_org());
 grant select, insert, update, delete on weft.secrets to weft_engine;
 -- names and dates; whoever may be any SQL user neither sees a box nor writes one

@@ -11,7 +11,9 @@ create table weft.allowed_hosts (
 alter table weft.allowed_hosts enable row level security;
 alter table weft.allowed_hosts force row level security;
 create policy owner on weft.allowed_hosts to current_user using (true) with check (true);
-create policy engine on weft.allowed_hosts to weft_engine using (true) with check (true);
+-- confined to its transaction's org, if that has one
+create policy engine on weft.allowed_hosts to weft_engine
+    using (weft.current_org() is null or org_id = weft.current_org());
 create policy tenant on weft.allowed_hosts for select to weft_tenant using (org_id = weft.current_org());
 grant select, insert, delete on weft.allowed_hosts to weft_engine;
 grant select on weft.allowed_hosts to weft_tenant;
