@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weft.access import bucket, rates
 from weft.access.bucket import Bucket, Limit
-from weft.access.principal import Principal
+from weft.access.principal import Principal, Rate
 from weft.access.rates import Share
 from weft.base import ids
 from weft.base.config import Settings
@@ -149,10 +149,17 @@ async def test_buckets_nobody_asked_for_long_are_forgotten(tx: Tx) -> None:
     assert await tx.value("select count(*) from weft.buckets") == 2
 
 
+def test_what_the_rows_of_key_and_org_say_counts() -> None:
+    said = {"rate": Rate(per_second=2, burst=3), "org_rate": Rate(per_second=20, burst=30)}
+    key = uuid.uuid4()
+    ada = Principal(org=ids.DEFAULT_ORG, actor="key:ada", role="writer", key=key, **said)
+    assert rates.of(ada, settings=Settings()) == (Share(key, Limit(2, 3)), Share(ids.DEFAULT_ORG, Limit(20, 30)))
+
+
 async def test_each_who_asks_has_a_bucket_and_each_org_one_for_all() -> None:
     settings = Settings(rate_per_key=5, rate_per_org=7)
     ada, bob = (Principal(org=ids.DEFAULT_ORG, actor=actor, role="writer") for actor in ("key:ada", "key:bob"))
-    (first, org), (second, same) = await rates.of(ada, settings=settings), await rates.of(bob, settings=settings)
+    (first, org), (second, same) = rates.of(ada, settings=settings), rates.of(bob, settings=settings)
     assert first.id != second.id and org == same == Share(ids.DEFAULT_ORG, Limit(7, 14)) and first.limit == Limit(5, 10)
-    elsewhere, _ = await rates.of(Principal(org=uuid.uuid4(), actor="key:ada", role="writer"), settings=settings)
+    elsewhere, _ = rates.of(Principal(org=uuid.uuid4(), actor="key:ada", role="writer"), settings=settings)
     assert elsewhere.id != first.id

@@ -12,7 +12,7 @@ from weft.access import rates
 from weft.access.bucket import Limit
 from weft.access.principal import Principal
 from weft.access.rates import Share
-from weft.api.limiter import Limiter, Standing
+from weft.api.limiter import Limiter, Shares, Standing
 from weft.base import errors, ids
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -33,8 +33,8 @@ class Counted(Database):
             yield tx
 
 
-def shares(*, key: Limit, org: Limit):  # type: ignore[no-untyped-def]
-    async def of(principal: Principal) -> tuple[Share, Share]:
+def shares(*, key: Limit, org: Limit) -> Shares:
+    def of(principal: Principal) -> tuple[Share, Share]:
         return Share(uuid.uuid5(principal.org, principal.actor), key), Share(principal.org, org)
 
     return of
@@ -119,7 +119,7 @@ async def test_tokens_come_back_with_time_and_unspent_ones_are_not_kept(database
     standings: list[Standing] = []
     for _ in range(30):
         await limiter.admit(who, tell=standings.append)
-    purse = limiter._purse((await limiter._shares(who))[0])
+    purse = limiter._purse(limiter._shares(who)[0])
     assert purse.size > 1 and standings[-1].limit == 80
     purse.tokens = max(purse.tokens, 1)
     now += 2.0
@@ -130,5 +130,22 @@ async def test_the_settings_give_the_numbers(database: Database) -> None:
     api = await caller(database)
     answer = await api.get("/v1/tasks")
     settings = database.settings
-    mine, _ = await rates.of(Principal(org=ids.DEFAULT_ORG, actor="x", role="reader"), settings=settings)
+    mine, _ = rates.of(Principal(org=ids.DEFAULT_ORG, actor="x", role="reader"), settings=settings)
     assert int(answer.headers["x-ratelimit-limit"]) in (int(mine.limit.burst), 2 * settings.rate_per_org)
+
+
+async def test_a_key_of_its_own_rate_is_held_to_it(database: Database) -> None:
+    api = await caller(database)
+    body = {"name": "slow", "role": "reader", "request_rate": 1, "request_burst": 2}
+    key = (await api.post("/v1/keys", body)).json()["key"]
+    first = await api.get("/v1/tasks", key=key)
+    assert (first.status_code, first.headers["x-ratelimit-limit"]) == (200, "2")
+    assert (await api.get("/v1/tasks")).headers["x-ratelimit-limit"] != "2"
+
+
+async def test_an_orgs_rate_holds_for_all_its_keys(database: Database) -> None:
+    api = await caller(database)
+    change = {"request_rate": 1, "request_burst": 3}
+    assert (await api.patch(f"/v1/orgs/{api.other_org}", change, role="operator")).status_code == 200
+    answer = await api.get("/v1/tasks", role="other:reader")
+    assert answer.headers["x-ratelimit-limit"] == "3"

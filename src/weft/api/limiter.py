@@ -6,7 +6,7 @@ import math
 import time
 import uuid
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from weft.access import bucket, rates
 from weft.access.principal import Principal
@@ -14,7 +14,7 @@ from weft.access.rates import Share
 from weft.base import errors
 from weft.db.database import Database
 
-Shares = Callable[[Principal], Awaitable[tuple[Share, Share]]]
+Shares = Callable[[Principal], tuple[Share, Share]]
 """The buckets of whoever asks and of their org."""
 
 _MOST = 10_000
@@ -90,14 +90,14 @@ class Limiter:
         self, database: Database, *, shares: Shares | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._database = database
-        self._shares = shares or self._of_settings
+        self._shares = shares or self._usual
         self._clock = clock
         self._purses: dict[uuid.UUID, Purse] = {}
         self._leasing: weakref.WeakValueDictionary[uuid.UUID, asyncio.Lock] = weakref.WeakValueDictionary()
 
     async def admit(self, principal: Principal, *, tell: Callable[[Standing], None]) -> None:
         """RateLimited, with the time to wait, if there are no tokens. `tell` learns how things stand, either way."""
-        purses = [self._purse(share) for share in await self._shares(principal)]
+        purses = [self._purse(share) for share in self._shares(principal)]
         while not all([purse.has(self._clock()) for purse in purses]):
             now = self._clock()
             for purse in purses:
@@ -141,8 +141,8 @@ class Limiter:
         found.used = now
         return found
 
-    async def _of_settings(self, principal: Principal) -> tuple[Share, Share]:
-        return await rates.of(principal, settings=self._database.settings)
+    def _usual(self, principal: Principal) -> tuple[Share, Share]:
+        return rates.of(principal, settings=self._database.settings)
 
 
 def _refusal(wait: float) -> errors.RateLimited:
