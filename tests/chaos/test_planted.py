@@ -190,7 +190,7 @@ async def test_a_setting_that_outlives_its_transaction_is_found(
     """`set` instead of `set local`."""
     if planted:
 
-        async def enter(self: Database, connection: Any, *, org: uuid.UUID | None) -> None:
+        async def enter(self: Database, connection: Any, *, org: uuid.UUID | None, engine: bool) -> None:
             await connection.execute("select set_config('weft.org', %s, false)", (str(org),))
 
         monkeypatch.setattr(Database, "_enter", enter)
