@@ -272,3 +272,12 @@ async def test_verify_goes_part_by_part_and_names_what_is_wrong(api: Caller, own
     wrong = (await api.get(f"/v1/audit/verify?head={entries}:{'0' * 64}")).json()["findings"]
     assert [one["fault"] for one in wrong] == ["another chain"]
     assert code(await api.get("/v1/audit/verify?head=nonsense")) == (400, "INVALID_INPUT")
+
+
+async def test_what_is_not_sealed_yet_is_said(api: Caller, own: Database) -> None:
+    before = (await api.get("/v1/audit/verify")).json()
+    assert before["entries"] == 0 and before["unsealed"] > 0
+    async with own.tx() as tx:
+        assert await audit.seal(tx) >= before["unsealed"]
+    after = (await api.get("/v1/audit/verify")).json()
+    assert (after["entries"], after["unsealed"]) == (before["unsealed"], 0)

@@ -68,6 +68,8 @@ class Verified(msgspec.Struct, kw_only=True):
     """What a look at a part of the chain found; `findings` is empty if all is well."""
 
     entries: int
+    unsealed: int
+    """Entries that are not part of the chain yet, counted up to 1,000: they are sealed a moment after their change."""
     findings: list[Finding]
     head: str
     """How far the chain goes: keep it elsewhere, and give it the next time."""
@@ -98,7 +100,7 @@ async def verify(call: Call[None, VerifyQuery]) -> Verified:
             tx, org=call.principal.org, after=call.query.after, take=call.query.limit, known=known
         )  # fmt: skip
     return Verified(
-        entries=found.entries, findings=[Finding(one.number, one.fault, one.words) for one in found.findings],
+        entries=found.entries, unsealed=found.unsealed, findings=[Finding(one.number, one.fault, one.words) for one in found.findings],
         head=str(found.last), next=found.next,
     )  # fmt: skip
 
@@ -123,6 +125,6 @@ OPERATIONS = (
         "GET", "/v1/audit/verify", action="audit.read", handler=verify, summary="Check that the audit trail is whole",
         description="Computes the hashes of the chain anew, a part at a time: repeat with `next` until it is null.",
         query=VerifyQuery, answer=Verified, example={"limit": 1000},
-        answer_example={"entries": 1042, "findings": [], "head": f"1042:{'5d' * 32}", "next": None},
+        answer_example={"entries": 1042, "unsealed": 0, "findings": [], "head": f"1042:{'5d' * 32}", "next": None},
     ),
 )  # fmt: skip

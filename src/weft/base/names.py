@@ -39,7 +39,7 @@ def closest(name: str, known: Iterable[str]) -> str:
     name, names = name[:255], list(itertools.islice(known, 20_000))
     if near := [one for one in names if one.casefold() == name.casefold()] or difflib.get_close_matches(name, names, n=1):
         return f"; did you mean {near[0]!r}?"
-    return f"; there is {', '.join(names)}" if 0 < len(names) <= 8 else ""
+    return f"; there is {', '.join(names)}" if 0 < len(names) <= 24 else ""
 
 
 @functools.lru_cache(maxsize=1024)

@@ -61,6 +61,8 @@ def verify(*, head: str | None, as_json: bool, where: Where) -> None:
         for one in found["findings"]:
             click.echo(f"entry {one['number']}: {one['fault']}: {one['message']}")
         click.echo(f"{found['entries']} entries, {len(found['findings']) or 'no'} findings")
+        if found["unsealed"]:
+            click.echo(f"{found['unsealed']} newer ones are not sealed yet; a running server or worker does that")
         click.echo(f"head {found['head']}")
     if found["findings"]:
         click.get_current_context().exit(FAILED)
@@ -80,7 +82,7 @@ async def _verify(where: Where, head: str | None) -> dict[str, Any]:
             entries += part["entries"]
             findings += part["findings"]
             if part["next"] is None:
-                return {"entries": entries, "findings": findings, "head": part["head"]}
+                return {"entries": entries, "unsealed": part["unsealed"], "findings": findings, "head": part["head"]}
             query = {"after": part["next"]}
 
 

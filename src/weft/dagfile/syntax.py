@@ -145,7 +145,7 @@ class _Reader:
         if word not in _ROOTS:
             self.at = start
             known = (*_ROOTS, *_FUNCTIONS, *([self._item] if self._item else ()))
-            self._refuse(f"{word!r} is not known here{closest(word, known) or '; text needs quotes'}")
+            self._refuse(f"{word!r} is not known here{closest(word, known)}; text needs quotes")
         return self._root(word)
 
     def _root(self, word: str) -> Expression:

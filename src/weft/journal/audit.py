@@ -49,6 +49,8 @@ class Checked:
     """What a look at a part of a chain found. `next` None: it was the last part."""
 
     entries: int
+    unsealed: int
+    """Entries that the sealer has not been to, up to 1,000; nothing can be said of them yet."""
     findings: list[Finding]
     last: Head
     next: int | None
@@ -113,7 +115,8 @@ async def verify(tx: Tx, *, org: uuid.UUID, after: int = 0, take: int = 10_000, 
         findings += chain.check_end(last, Head(*found[0][1:]) if found else None)
     if known is not None and known.number:
         findings += await _anchored(tx, org=org, known=known)
-    return Checked(entries=len(links), findings=findings, last=last, next=last.number if more else None)
+    unsealed = await tx.value(SQL.count_unsealed, {"org_id": org})
+    return Checked(entries=len(links), unsealed=unsealed, findings=findings, last=last, next=last.number if more else None)
 
 
 async def _anchored(tx: Tx, *, org: uuid.UUID, known: Head) -> list[Finding]:

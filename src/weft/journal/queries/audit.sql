@@ -21,6 +21,16 @@ j.object_type, j.object_id, j.before::text, j.after::text, j.request_id
 -- name: unsealed
 select exists (select from weft.journal as j where j.number is null);
 
+-- Not all of them: somebody who looks wants to know whether the sealer is behind.
+-- name: count_unsealed
+select count(*)
+from (
+    select
+    from weft.journal as j
+    where j.number is null and j.org_id = %(org_id)s
+    limit 1000
+) as u;
+
 -- Tried, not waited for: whoever holds it does the same work.
 -- name: lock_sealer
 select pg_try_advisory_xact_lock(hashtextextended('weft.journal', 0));
