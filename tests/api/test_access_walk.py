@@ -155,15 +155,19 @@ def test_the_policy_has_no_action_that_nothing_uses() -> None:
 
 BEYOND_THE_TENANT = {
     "credentials.py": "looks up whom a credential stands for: the org is what it asks",
+    "limiter.py": "takes from buckets, which no tenant may; they hold numbers only",
     "health.py": "asks which migrations there are, for nobody",
     "keys.py": "tenants must not make keys; confined to the org",
     "orgs.py": "operators see every org; an admin's own is confined to it",
     "roles.py": "tenants must not hand out roles; confined to the org",
+    "secrets.py": "tenants must not write secrets; confined to the org",
     "serving.py": "asks whether there is any key, before anybody is served",
+    "strangers.py": "writes down who was refused, of no org",
     "users.py": "tenants must not make admins; confined to the org",
     "waiting.py": "asks for many orgs at once; each pair names its own",
     "work_claims.py": "claims as the engine; each claim names its key's org",
     "work_reports.py": "settles as the engine; each attempt is proven",
+    "work_secrets.py": "opens what no tenant may; for an attempt that is proven, by names in its payload",
     "work_tokens.py": "reads the keys that sign, which no tenant may",
     "worker_protocol.py": "fetches a held task by its lease",
 }

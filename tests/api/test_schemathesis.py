@@ -63,6 +63,7 @@ async def test_the_api_keeps_what_its_document_promises(database: Database, what
 
 async def test_a_word_of_another_org_would_be_found(database: Database) -> None:
     """So that the runs above are known to look."""
+    database.settings = dataclasses.replace(database.settings, secret_key=keyring.generate())
     planted = await walls.plant(database, "one", app=server.build(database))
     listener = serving.listen("127.0.0.1", 0)
     selection = ["--include-path", "/v1/keys", "--include-method", "GET", "--phases", "examples", "--max-failures", "1"]

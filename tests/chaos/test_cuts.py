@@ -54,7 +54,7 @@ ELSEWHERE = {
     "block", "promote", "prune_org", "prune_dedupe_keys", "sweep_nodes", "sweep_locks", "mark_dead",  # chores: crash points
     "claim_limited", "spend_tokens",  # in the transaction of "limited claim", cut at its commit
     "extend_leases", "first_signing_key", "retire_signing_keys", "forget_signing_keys",  # servers, for HTTP workers
-    "discard_dead", "set_queue", "found_queue", "count_running_as_limited", "set_org_limit",  # as redrive: one transaction
+    "discard_dead", "set_queue", "found_queue", "count_running_as_limited",  # as redrive: one transaction
     "register", "sleep", "retire", "resign",  # said again with the next connection, or needless then
     "acquire", "extend", "release", "force_release",  # one statement each, of clients
 }  # fmt: skip

@@ -24,12 +24,11 @@ from zombies import Scene
 import bouncer
 from weft import App, Context
 from weft.base import config, errors
-from weft.cluster import leaders, nodes
+from weft.cluster import leaders, nodes, wakefulness
 from weft.db.database import Database
 from weft.db.statements import Statements
 from weft.db.tx import Tx
 from weft.queue import claim, finish, limits
-from weft.worker import claimer
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -168,7 +167,7 @@ async def test_a_lost_notification_is_only_a_hint_and_a_bug_in_that_is_found(
 ) -> None:
     """Notify-only wake-up."""
     if planted:
-        monkeypatch.setattr(claimer, "_POLL_ASLEEP", 3600.0)
+        monkeypatch.setattr(wakefulness, "_POLL_ASLEEP", 3600.0)
     async with Cutter(witness.url, folder=deaf_folder) as cutter:
         cutter.drop_notifications = True
         app = worker_app(witness, cutter.url)
@@ -190,7 +189,7 @@ async def test_a_setting_that_outlives_its_transaction_is_found(
     """`set` instead of `set local`."""
     if planted:
 
-        async def enter(self: Database, connection: Any, *, org: uuid.UUID | None, engine: bool) -> None:
+        async def enter(self: Database, connection: Any, *, org: uuid.UUID | None, **_: bool) -> None:
             await connection.execute("select set_config('weft.org', %s, false)", (str(org),))
 
         monkeypatch.setattr(Database, "_enter", enter)

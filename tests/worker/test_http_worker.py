@@ -269,7 +269,7 @@ async def test_a_claim_of_a_client_that_left_takes_nothing(here: Setting) -> Non
     host, _, port = here.url.removeprefix("http://").partition(":")
     body = b'{"worker": "ghost", "kinds": ["work"], "limit": 10, "wait": 60}'
     head = (
-        f"POST /v1/task/claim HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {here.key}\r\ncontent-type: application/json\r\n"
+        f"POST /v1/task/claim HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {here.key}\r\n"
     )
     _reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(head.encode() + f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)

@@ -100,8 +100,8 @@ async def verify(call: Call[None, VerifyQuery]) -> Verified:
             tx, org=call.principal.org, after=call.query.after, take=call.query.limit, known=known
         )  # fmt: skip
     return Verified(
-        entries=found.entries, unsealed=found.unsealed, findings=[Finding(one.number, one.fault, one.words) for one in found.findings],
-        head=str(found.last), next=found.next,
+        entries=found.entries, unsealed=found.unsealed, head=str(found.last), next=found.next,
+        findings=[Finding(one.number, one.fault, one.words) for one in found.findings],
     )  # fmt: skip
 
 
