@@ -1,7 +1,10 @@
 """The quick way says the same as the driver's, and leaves nothing half-read behind."""
 
 import asyncio
+import contextlib
 import datetime as dt
+import socket
+import threading
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -128,3 +131,65 @@ async def test_a_connection_that_breaks_is_said_and_replaced(database: Database,
             await tx.lean(one, {"n": 1})
     async with database.once() as tx:
         assert await tx.lean(one, {"n": 5}) == ["5"]
+
+
+class Held:
+    """A relay in a thread of its own, which keeps the end of every answer back until the asker's loop has turned."""
+
+    READY = b"Z\x00\x00\x00\x05"
+    PATIENCE = 10.0
+
+    def __init__(self, host: str, port: str) -> None:
+        self._server = host, port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._loop = asyncio.get_running_loop()
+        self.stuck = False
+        self.held = 0
+        self._thread = threading.Thread(target=self._relay, daemon=True)
+        self._thread.start()
+
+    def _relay(self) -> None:
+        client, _ = self._listener.accept()
+        with client, self._connected() as server:
+            threading.Thread(target=self._forward, args=(client, server), daemon=True).start()
+            with contextlib.suppress(OSError):
+                while said := server.recv(65536):
+                    end = said.rfind(self.READY)
+                    if end <= 0:
+                        client.sendall(said)
+                        continue
+                    client.sendall(said[:end])
+                    self._hold()
+                    client.sendall(said[end:])
+
+    def _connected(self) -> socket.socket:
+        host, port = self._server
+        if not host.startswith("/"):
+            return socket.create_connection((host, int(port)))
+        made = socket.socket(socket.AF_UNIX)
+        made.connect(f"{host}/.s.PGSQL.{port}")
+        return made
+
+    def _hold(self) -> None:
+        turned = threading.Event()
+        # a little later than what was sent: the loop has then read it, if it turns at all
+        self._loop.call_soon_threadsafe(self._loop.call_later, 0.05, turned.set)
+        self.held += 1
+        self.stuck = not turned.wait(self.PATIENCE) or self.stuck
+
+    @staticmethod
+    def _forward(client: socket.socket, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while said := client.recv(65536):
+                server.sendall(said)
+
+
+async def test_the_end_of_an_answer_that_comes_late_holds_nobody_up(server_url: str) -> None:
+    parts = psycopg.conninfo.conninfo_to_dict(server_url)
+    relay = Held(str(parts["host"]), str(parts["port"]))
+    url = psycopg.conninfo.make_conninfo(server_url, host="127.0.0.1", port=relay.port, sslmode="disable")
+    async with asyncio.timeout(60), await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        for _ in range(2):
+            assert await lean.row(connection, Lean("late", "select %(n)s::text"), {"n": "1"}) == ["1"]
+    assert relay.held >= 3 and not relay.stuck

@@ -70,24 +70,31 @@ async def _ask(wire: pq.abc.PGconn, statement: Lean, values: Sequence[bytes | No
 
 async def _answer(wire: pq.abc.PGconn) -> pq.abc.PGresult:
     """Waits for the answer to what was sent; raises the server's error."""
+    answer: pq.abc.PGresult | None = None
     try:
         loop = asyncio.get_running_loop()
         while wire.flush():
             await _ready(loop.add_writer, loop.remove_writer, wire.socket)
-        while wire.is_busy():
-            await _ready(loop.add_reader, loop.remove_reader, wire.socket)
-            wire.consume_input()
+        while (result := await _next(wire)) is not None:
+            answer = result if answer is None else answer
     except asyncio.CancelledError:
         wire.finish()
         raise
-    answer = wire.get_result()
-    while wire.get_result() is not None:
-        pass
     if answer is None:
         raise psycopg.OperationalError("the connection was lost while it was waited for an answer")
     if answer.status not in _FINE:
         raise psycopg.errors.error_from_result(answer)
     return answer
+
+
+async def _next(wire: pq.abc.PGconn) -> pq.abc.PGresult | None:
+    """The next result, or None at their end. That end is waited for as well: it may arrive later than the result, and
+    libpq would wait for it without the loop, with everybody else."""
+    loop = asyncio.get_running_loop()
+    while wire.is_busy():
+        await _ready(loop.add_reader, loop.remove_reader, wire.socket)
+        wire.consume_input()
+    return wire.get_result()
 
 
 async def _ready(add: Any, remove: Any, socket: int) -> None:

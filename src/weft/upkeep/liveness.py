@@ -97,11 +97,13 @@ def _is_lost(memory: Memory, sign: Sign, *, at: float) -> bool:
     if memory.missing_since is None:
         return False
     # the lease is patience enough
-    return (memory.seen_well and sign.overdue) or at >= _due(memory)
+    return (memory.seen_well and sign.overdue) or at - memory.missing_since >= _patience(memory)
 
 
 def _due(memory: Memory) -> float:
     """When one who is missing is given up."""
-    if memory.missing_since is None:
-        return float("inf")
-    return memory.missing_since + (PATIENCE if memory.seen_well else UNSEEN_PATIENCE).total_seconds()
+    return float("inf") if memory.missing_since is None else memory.missing_since + _patience(memory)
+
+
+def _patience(memory: Memory) -> float:
+    return (PATIENCE if memory.seen_well else UNSEEN_PATIENCE).total_seconds()
