@@ -8,6 +8,7 @@ import pytest
 from calling import Caller
 
 import rest_page
+from weft.access import orgs
 from weft.api import openapi, policy, routes
 from weft.api import tasks as tasks_api
 from weft.api.errors import STATUS
@@ -93,3 +94,10 @@ def test_every_error_has_a_status() -> None:
 def test_every_code_an_operation_names_is_known(name: str) -> None:
     one: Operation = OPERATIONS[name]
     assert set(one.errors) <= set(STATUS)
+
+
+@pytest.mark.parametrize("slug", ["2fa", "a", "finance-2026"])
+def test_a_role_may_be_called_what_its_document_says(slug: str) -> None:
+    [parameter] = document()["paths"]["/v1/roles/{slug}"]["get"]["parameters"]
+    assert re.fullmatch(parameter["schema"]["pattern"], slug) and orgs.check_slug(slug, what="role") == slug
+    assert not re.fullmatch(parameter["schema"]["pattern"], "_private")

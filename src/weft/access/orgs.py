@@ -19,7 +19,8 @@ MOST = 1_000_000_000
 MOST_WEIGHT = 100
 MOST_SETTINGS = 16 * 1024
 LONGEST = dt.timedelta(days=3650)
-_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+SLUG = "[a-z0-9][a-z0-9-]{0,62}"
+_SLUG = re.compile(SLUG)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from weft.access.keyring import Box, Keyring
-from weft.base import crash, errors, ids
+from weft.base import crash, errors, ids, references
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.journal import record
@@ -21,7 +21,7 @@ SHORTEST = 8
 LONGEST = 64 * 1024
 """Bytes."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,127}")
+_NAME = re.compile(references.NAME)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,12 @@
-"""The types of fields that many operations share: names, keys, durations. Their limits are those of `base/names.py`."""
+"""The types of fields that many operations share: names, keys, durations. Their limits are those of the kernel."""
 
 import datetime as dt
 from typing import Annotated
 
 import msgspec
+
+from weft.access import orgs
+from weft.base import references
 
 _NAME = r"^[\w.:/-]([\w .:/-]*[\w.:/-])?$"
 _NAME_SCHEMA = {"pattern": r"^[\p{L}\p{N}_.:/-]([\p{L}\p{N}_ .:/-]*[\p{L}\p{N}_.:/-])?$"}
@@ -31,6 +34,12 @@ Span = Annotated[float, msgspec.Meta(ge=0.001, le=315_360_000, description="Seco
 ShortName = Annotated[
     str, msgspec.Meta(min_length=1, max_length=60, pattern=_NAME, extra_json_schema=_NAME_SCHEMA)
 ]
+
+Slug = Annotated[
+    str, msgspec.Meta(pattern=f"^{orgs.SLUG}$", max_length=63, description="1-63 of a-z, 0-9 and -.")
+]
+
+SecretName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=f"^{references.NAME}$")]
 
 Instant = Annotated[
     dt.datetime,

@@ -151,16 +151,13 @@ def _refusals(one: Operation) -> dict[int, list[str]]:
     return found
 
 
-_PARAMETERS: dict[str, dict[str, Any]] = {
-    "uuid": {"type": "string", "format": "uuid"},
-    # a plain `{name}` is a word of a program, such as a secret's; names of queues and locks are `{name:path}`
-    "str": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_.-]{0,127}$", "minLength": 1, "maxLength": 128},
-}
+# a plain `{name}` is a secret's; names of queues and locks are `{name:path}`
+_WORDS = {"name": msgspec.json.schema(fields.SecretName), "slug": msgspec.json.schema(fields.Slug)}
 
 
 def _path(one: Operation) -> Iterable[dict[str, Any]]:
     for name, kind in one.parameters.items():
-        schema = _PARAMETERS.get(kind, _NAME)
+        schema = {"type": "string", "format": "uuid"} if kind == "uuid" else _WORDS[name] if kind == "str" else _NAME
         yield {"name": name, "in": "path", "required": True, "schema": schema}
 
 

@@ -9,14 +9,13 @@ import msgspec
 from weft.access import roles as kernel
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
-from weft.api.orgs import Slug
 from weft.base import errors
 
 
 class NewRole(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A role to make; lists of who may see what name it `role:` and its slug."""
 
-    slug: Slug
+    slug: fields.Slug
     name: fields.Name
 
 
@@ -33,7 +32,7 @@ class OrgRole(msgspec.Struct, kw_only=True):
 class RolePlace(msgspec.Struct, frozen=True):
     """Where a page of roles ended."""
 
-    slug: str
+    slug: fields.Slug
 
 
 async def create(call: Call[NewRole, None]) -> OrgRole:
@@ -49,8 +48,6 @@ async def create(call: Call[NewRole, None]) -> OrgRole:
 async def page(call: Call[None, pages.Paging]) -> pages.Page[OrgRole]:
     place = call.query.place(RolePlace)
     after = "" if place is None else place.slug
-    if "\0" in after:
-        raise errors.InvalidInput("the cursor is not one of this list; leave it out to begin anew")
     async with call.tx() as tx:
         found = await kernel.page(tx, org=call.principal.org, after=after, take=call.query.limit + 1)
     return pages.page(found, limit=call.query.limit, show=_shown, place=lambda role: RolePlace(role.slug))

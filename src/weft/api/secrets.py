@@ -44,7 +44,7 @@ class Secret(msgspec.Struct, kw_only=True):
 class SecretPlace(msgspec.Struct, frozen=True):
     """Where a page of secrets ended."""
 
-    name: fields.Name
+    name: fields.SecretName
 
 
 async def put(call: Call[NewSecret, None]) -> Secret:

@@ -12,7 +12,10 @@ from weft.base import json
 MARK = "${secrets."
 """What a payload without it needs no look into. jsonb writes these characters as they are."""
 
-_REFERENCE = re.compile(r"(\$?)\$\{secrets\.([A-Za-z_][A-Za-z0-9_.-]{0,127})\}")
+NAME = "[A-Za-z_][A-Za-z0-9_.-]{0,127}"
+"""What a secret may be called."""
+
+_REFERENCE = re.compile(rf"(\$?)\$\{{secrets\.({NAME})\}}")
 
 
 def names(payload: str) -> frozenset[str]:
