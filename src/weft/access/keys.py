@@ -7,11 +7,11 @@ import re
 import secrets
 import uuid
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from weft.access import principal
 from weft.access.principal import Principal
-from weft.base import errors, names
+from weft.base import errors, ids, names
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.journal import record
@@ -25,13 +25,12 @@ WORKER_PREFIX = "weftw_"
 _SECRET_BYTES = 32
 _SHOWN = 6
 """Characters after the prefix that are kept, so that people can tell their keys apart."""
-_NEWEST = uuid.UUID(int=(1 << 128) - 1)
 _SCOPE = re.compile(r"[a-z]{1,32}\.([a-z_]{1,32}|\*)")
 MOST_SCOPES = 64
 MOST_RATE = 1_000_000
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Key:
     """A key as people see it, which is without its secret."""
 
@@ -59,7 +58,6 @@ class Found:
     stale: bool
 
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Key))
 
 
 async def create(
@@ -83,14 +81,14 @@ async def create(
         },
     )  # fmt: skip
     assert row is not None  # an insert answers its row
-    key = _key(row)
+    key = Key(*row)
     await _journal(tx, key, actor=actor, action="key.create")
     return key, text
 
 
 async def page(tx: Tx, *, org: uuid.UUID, before: uuid.UUID | None = None, take: int = 50) -> list[Key]:
     """An org's keys, newest first, revoked ones too."""
-    return [_key(row) for row in await tx.rows(SQL.list_keys, {"org_id": org, "before": before or _NEWEST, "take": take})]
+    return [Key(*row) for row in await tx.rows(SQL.list_keys, {"org_id": org, "before": before or ids.NEWEST, "take": take})]
 
 
 async def revoke(tx: Tx, *, id: uuid.UUID, org: uuid.UUID, actor: str) -> Key:
@@ -98,7 +96,7 @@ async def revoke(tx: Tx, *, id: uuid.UUID, org: uuid.UUID, actor: str) -> Key:
     row = await tx.row(SQL.revoke_key, {"id": id, "org_id": org})
     if row is None:
         raise errors.NotFound(f"there is no key {id}")
-    key = _key(row)
+    key = Key(*row)
     await _journal(tx, key, actor=actor, action="key.revoke")
     return key
 
@@ -155,10 +153,6 @@ def _rate(value: int | None) -> int | None:
     if value is not None and not 1 <= value <= MOST_RATE:
         raise errors.InvalidInput(f"requests a second must be from 1 to {MOST_RATE:,}, not {value}")
     return value
-
-
-def _key(row: tuple[Any, ...]) -> Key:
-    return Key(**dict(zip(_FIELDS, row, strict=True)))
 
 
 async def _journal(tx: Tx, key: Key, *, actor: str, action: str) -> None:

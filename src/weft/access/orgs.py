@@ -23,7 +23,7 @@ SLUG = "[a-z0-9][a-z0-9-]{0,62}"
 _SLUG = re.compile(SLUG)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Org:
     """A tenant, a team, a customer."""
 
@@ -42,7 +42,6 @@ class Org:
     suspended_at: dt.datetime | None
 
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Org))
 _QUOTAS = tuple(field.name for field in dataclasses.fields(Quotas))
 CHANGEABLE = frozenset({"name", "tier", "settings", "retention", "suspended", *_QUOTAS})
 
@@ -60,14 +59,14 @@ async def create(
     row = await tx.row(SQL.insert_org, arguments)
     if row is None:
         raise errors.Conflict(f"there is an org {slug!r} already; choose another slug")
-    made = _org(row)
+    made = Org(*row)
     await _journal(tx, made, actor=actor, action="org.create", before=None)
     return made
 
 
 async def page(tx: Tx, *, org: uuid.UUID | None, after: str = "", take: int = 50) -> list[Org]:
     """Orgs by slug: this one, or (None) every one."""
-    return [_org(row) for row in await tx.rows(SQL.list_orgs, {"org_id": org, "after": after, "take": take})]
+    return [Org(*row) for row in await tx.rows(SQL.list_orgs, {"org_id": org, "after": after, "take": take})]
 
 
 async def get(tx: Tx, *, id: uuid.UUID, org: uuid.UUID | None) -> Org:
@@ -75,7 +74,7 @@ async def get(tx: Tx, *, id: uuid.UUID, org: uuid.UUID | None) -> Org:
     row = await tx.row(SQL.get_org, {"id": id, "org_id": org})
     if row is None:
         raise errors.NotFound(f"there is no org {id}")
-    return _org(row)
+    return Org(*row)
 
 
 async def change(tx: Tx, *, id: uuid.UUID, actor: str, org: uuid.UUID | None = None, **changes: Any) -> Org:
@@ -85,7 +84,7 @@ async def change(tx: Tx, *, id: uuid.UUID, actor: str, org: uuid.UUID | None = N
     row = await tx.row(SQL.lock_org, {"id": id, "org_id": org})
     if row is None:
         raise errors.NotFound(f"there is no org {id}")
-    before = _org(row)
+    before = Org(*row)
     suspended = changes.pop("suspended", before.suspended_at is not None)
     wanted = {name: getattr(before, name) for name in ("name", "tier", "settings", "retention", *_QUOTAS)}
     if changes.get("tier", before.tier) != before.tier:
@@ -100,7 +99,7 @@ async def change(tx: Tx, *, id: uuid.UUID, actor: str, org: uuid.UUID | None = N
         await tx.run(SQL.limit_org, {"id": id, "max_concurrent": arguments["max_concurrent"]})
     changed = await tx.row(SQL.change_org, arguments)
     assert changed is not None  # it is locked
-    after = _org(changed)
+    after = Org(*changed)
     await _journal(tx, after, actor=actor, action="org.change", before=_plain(before))
     return after
 
@@ -157,10 +156,6 @@ def _retention(retention: Any) -> dt.timedelta | None:
     if not isinstance(retention, dt.timedelta) or not dt.timedelta(0) < retention <= LONGEST:
         raise errors.InvalidInput("retention must be longer than nothing and at most ten years")
     return retention
-
-
-def _org(row: tuple[Any, ...]) -> Org:
-    return Org(**dict(zip(_FIELDS, row, strict=True)))
 
 
 def _plain(org: Org) -> dict[str, Any]:

@@ -1,18 +1,22 @@
 -- Keys: made, looked at, looked up, revoked. And what requests with an Idempotency-Key were answered.
 
+-- A key as `Key` has it, without its hash.
+-- piece: key
+k.id, k.org_id, k.name, k.role, k.scopes, k.request_rate, k.request_burst, k.prefix, k.created_by, k.created_at,
+k.expires_at, k.revoked_at, k.last_used_at
+
 -- name: insert_key
-insert into weft.keys (org_id, name, role, scopes, request_rate, request_burst, prefix, hash, created_by, expires_at)
+insert into weft.keys as k (org_id, name, role, scopes, request_rate, request_burst, prefix, hash, created_by, expires_at)
 values (
     %(org_id)s, %(name)s, %(role)s, %(scopes)s::text[], %(request_rate)s, %(request_burst)s, %(prefix)s, %(hash)s,
     %(created_by)s, weft.now() + %(lasts)s::interval)
 returning
-    id, org_id, name, role, scopes, request_rate, request_burst, prefix, created_by, created_at, expires_at, revoked_at,
-    last_used_at;
+    -- use: key
+;
 
 -- name: list_keys
 select
-    k.id, k.org_id, k.name, k.role, k.scopes, k.request_rate, k.request_burst, k.prefix, k.created_by, k.created_at,
-    k.expires_at, k.revoked_at, k.last_used_at
+    -- use: key
 from weft.keys as k
 where k.org_id = %(org_id)s and k.id < %(before)s
 order by k.id desc
@@ -23,8 +27,8 @@ update weft.keys as k
 set revoked_at = coalesce(k.revoked_at, weft.now())
 where k.id = %(id)s and k.org_id = %(org_id)s
 returning
-    k.id, k.org_id, k.name, k.role, k.scopes, k.request_rate, k.request_burst, k.prefix, k.created_by, k.created_at,
-    k.expires_at, k.revoked_at, k.last_used_at;
+    -- use: key
+;
 
 -- Who a credential is: one look-up in the unique index of hashes.
 -- name: find_key

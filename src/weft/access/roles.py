@@ -17,7 +17,7 @@ PREFIX = "role:"
 """How visibility lists name them: `role:finance`."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class OrgRole:
     """A group of an org's users."""
 
@@ -29,7 +29,6 @@ class OrgRole:
     members: int
 
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(OrgRole))
 
 
 async def create(tx: Tx, *, org: uuid.UUID, slug: str, name: str, actor: str) -> OrgRole:
@@ -38,21 +37,21 @@ async def create(tx: Tx, *, org: uuid.UUID, slug: str, name: str, actor: str) ->
     row = await tx.row(SQL.insert_role, arguments)
     if row is None:
         raise errors.Conflict(f"there is a role {slug!r} already; choose another slug")
-    made = _role(row)
+    made = OrgRole(*row)
     await _journal(tx, org=org, slug=slug, actor=actor, action="role.create", after={"name": name})
     return made
 
 
 async def page(tx: Tx, *, org: uuid.UUID, after: str = "", take: int = 50) -> list[OrgRole]:
     """An org's own roles, by slug."""
-    return [_role(row) for row in await tx.rows(SQL.list_roles, {"org_id": org, "after": after, "take": take})]
+    return [OrgRole(*row) for row in await tx.rows(SQL.list_roles, {"org_id": org, "after": after, "take": take})]
 
 
 async def get(tx: Tx, *, slug: str, org: uuid.UUID) -> OrgRole:
     row = await tx.row(SQL.get_role, {"slug": slug, "org_id": org})
     if row is None:
         raise errors.NotFound(f"there is no role {slug!r}")
-    return _role(row)
+    return OrgRole(*row)
 
 
 async def remove(tx: Tx, *, slug: str, org: uuid.UUID, actor: str) -> None:
@@ -81,10 +80,6 @@ async def _both(tx: Tx, *, slug: str, user: uuid.UUID, org: uuid.UUID) -> None:
     """NotFound, naming what is not there."""
     await get(tx, slug=slug, org=org)
     await users.get(tx, id=user, org=org)
-
-
-def _role(row: tuple[Any, ...]) -> OrgRole:
-    return OrgRole(**dict(zip(_FIELDS, row, strict=True)))
 
 
 async def _journal(

@@ -24,7 +24,7 @@ LONGEST = 64 * 1024
 _NAME = re.compile(references.NAME)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Secret:
     """A secret as people see it, which is without its value."""
 
@@ -37,7 +37,6 @@ class Secret:
     updated_by: str
 
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Secret))
 
 
 async def put(
@@ -58,7 +57,7 @@ async def put(
          "actor": actor},
     )  # fmt: skip
     assert row is not None  # an upsert answers its row
-    secret = _secret(row)
+    secret = Secret(*row)
     before = None if secret.version == 1 else {"version": secret.version - 1}
     await _journal(tx, secret, org=org, actor=actor, action="secret.put", before=before, after=_told(secret))
     return secret
@@ -66,14 +65,14 @@ async def put(
 
 async def page(tx: Tx, *, org: uuid.UUID, after: str = "", take: int = 50) -> list[Secret]:
     """An org's secrets by name."""
-    return [_secret(row) for row in await tx.rows(SQL.list_secrets, {"org_id": org, "after": after, "take": take})]
+    return [Secret(*row) for row in await tx.rows(SQL.list_secrets, {"org_id": org, "after": after, "take": take})]
 
 
 async def delete(tx: Tx, *, org: uuid.UUID, name: str, actor: str) -> None:
     row = await tx.row(SQL.delete_secret, {"org_id": org, "name": check(name)})
     if row is None:
         raise errors.NotFound(f"there is no secret {name!r}")
-    secret = _secret(row)
+    secret = Secret(*row)
     await _journal(tx, secret, org=org, actor=actor, action="secret.delete", before=_told(secret), after=None)
 
 
@@ -132,10 +131,6 @@ def check(name: str) -> str:
 
 def _about(org: uuid.UUID, name: str) -> str:
     return f"weft secret\0{org}\0{name}"
-
-
-def _secret(row: tuple[object, ...]) -> Secret:
-    return Secret(**dict(zip(_FIELDS, row, strict=True)))  # type: ignore[arg-type]
 
 
 def _told(secret: Secret) -> dict[str, Any]:

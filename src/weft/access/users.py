@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import Any, Literal
 
-from weft.base import errors
+from weft.base import errors, ids
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.journal import record
@@ -17,7 +17,6 @@ UserRole = Literal["reader", "writer", "admin"]
 _ROLES = ("reader", "writer", "admin")
 _EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f]{1,189}")
 _SUBJECT = re.compile(r"[^\x00-\x1f\x7f]{1,255}")
-_NEWEST = uuid.UUID(int=(1 << 128) - 1)
 
 
 class Unset:
@@ -27,7 +26,7 @@ class Unset:
 UNSET = Unset()
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class User:
     """A person of an org."""
 
@@ -40,7 +39,6 @@ class User:
     org_roles: list[str]
 
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(User))
 
 
 async def create(
@@ -53,7 +51,7 @@ async def create(
     row = await tx.row(SQL.insert_user, arguments)
     if row is None:
         raise errors.Conflict(f"the org has a user with the external_id {external_id!r} already")
-    made = _user(row)
+    made = User(*row)
     await _journal(tx, org=org, id=made.id, actor=actor, action="user.create", after=_plain(made))
     return made
 
@@ -63,15 +61,15 @@ async def page(
     role: str | None = None,
 ) -> list[User]:  # fmt: skip
     """An org's users, newest first; those with an email, or of one of the org's own roles."""
-    arguments = {"org_id": org, "before": before or _NEWEST, "take": take, "email": email, "role": role}
-    return [_user(row) for row in await tx.rows(SQL.list_users, arguments)]
+    arguments = {"org_id": org, "before": before or ids.NEWEST, "take": take, "email": email, "role": role}
+    return [User(*row) for row in await tx.rows(SQL.list_users, arguments)]
 
 
 async def get(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> User:
     row = await tx.row(SQL.get_user, {"id": id, "org_id": org})
     if row is None:
         raise errors.NotFound(f"there is no user {id}")
-    return _user(row)
+    return User(*row)
 
 
 async def change(
@@ -116,10 +114,6 @@ def _role(role: str) -> str:
     if role not in _ROLES:
         raise errors.InvalidInput(f"a user cannot be {str(role)[:80]!r}; roles of users are {', '.join(_ROLES)}")
     return role
-
-
-def _user(row: tuple[Any, ...]) -> User:
-    return User(**dict(zip(_FIELDS, row, strict=True)))
 
 
 def _plain(user: User) -> dict[str, Any]:

@@ -9,6 +9,9 @@ DEFAULT_ORG = uuid.UUID("00000000-0000-7000-8000-000000000001")
 EVERY_ORG = uuid.UUID(int=0)
 """Queue settings under this id speak for every org."""
 
+NEWEST = uuid.UUID(int=(1 << 128) - 1)
+"""After every id: where a list that goes backwards begins."""
+
 
 def token() -> uuid.UUID:
     """A random id nobody can guess: lease tokens, lock tokens, node ids."""

@@ -5,6 +5,7 @@ import datetime as dt
 import uuid
 from typing import Any
 
+from weft.base import ids
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.journal import chain
@@ -13,7 +14,6 @@ from weft.journal.chain import Finding, Head, Link
 SQL = statements.load("weft.journal")
 
 BATCH = 1000
-_NEWEST = uuid.UUID(int=(1 << 128) - 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ async def page(
     tx: Tx, *, org: uuid.UUID, filter: Filter, before: uuid.UUID | None = None, take: int = 50
 ) -> list[Entry]:
     """Entries of an org, newest first."""
-    arguments = {"org_id": org, "before": before or _NEWEST, "take": take, **dataclasses.asdict(filter)}
+    arguments = {"org_id": org, "before": before or ids.NEWEST, "take": take, **dataclasses.asdict(filter)}
     return [Entry(*row) for row in await tx.rows(SQL.list_entries, arguments)]
 
 

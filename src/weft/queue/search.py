@@ -26,7 +26,6 @@ WALK = 10_000
 PLACES = 5_000
 """(queue, state) pairs with waiting tasks that a list over all queues looks into."""
 
-NEWEST = uuid.UUID(int=(1 << 128) - 1)
 OLDEST = uuid.UUID(int=0)
 
 AskedState = Literal[
@@ -198,7 +197,7 @@ def stored(asked: Collection[AskedState]) -> set[str]:
 def bounds(filter: Filter) -> tuple[uuid.UUID, uuid.UUID]:
     """The range of ids the times allow: from the first, below the second."""
     low = OLDEST if filter.created_after is None else _floor(filter.created_after)
-    high = NEWEST if filter.created_before is None else _floor(filter.created_before)
+    high = ids.NEWEST if filter.created_before is None else _floor(filter.created_before)
     if filter.created_after is not None and filter.created_before is not None and low >= high:
         raise errors.InvalidInput("created_after must be earlier than created_before")
     return low, high

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from weft.base import crash, errors, names
+from weft.base import crash, errors, ids, names
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.journal import record
@@ -15,7 +15,6 @@ from weft.queue.model import FinalState, LogLine, Reason, TaskView, view
 
 SQL = statements.load("weft.queue")
 
-_NEWEST = uuid.UUID(int=(1 << 128) - 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +73,7 @@ async def dead(
     queue: str | None = None,
 ) -> list[TaskView]:  # fmt: skip
     """The dead letter list, newest first; `before` is the last id of the page before."""
-    arguments = {"org_id": org, "before": before or _NEWEST, "take": take, "kind": kind, "queue": queue}
+    arguments = {"org_id": org, "before": before or ids.NEWEST, "take": take, "kind": kind, "queue": queue}
     return [view(row) for row in await tx.rows(SQL.list_dead, arguments)]
 
 

@@ -1,7 +1,12 @@
 -- Orgs: made, looked at, changed.
 
+-- An org as `Org` has it.
+-- piece: org
+o.id, o.name, o.slug, o.tier, o.settings, o.max_jobs, o.max_concurrent, o.request_rate, o.request_burst, o.weight,
+o.retention, o.created_at, o.suspended_at
+
 -- name: insert_org
-insert into weft.orgs (
+insert into weft.orgs as o (
     name, slug, tier, settings, max_jobs, max_concurrent, request_rate, request_burst, weight, retention
 )
 values (
@@ -10,29 +15,26 @@ values (
 )
 on conflict (slug) do nothing
 returning
-    id, name, slug, tier, settings, max_jobs, max_concurrent, request_rate, request_burst, weight, retention, created_at,
-    suspended_at;
+    -- use: org
+;
 
 -- The row is locked for whoever changes it next. `org` null: any; else only this one.
 -- name: lock_org
 select
-    o.id, o.name, o.slug, o.tier, o.settings, o.max_jobs, o.max_concurrent, o.request_rate, o.request_burst, o.weight,
-    o.retention, o.created_at, o.suspended_at
+    -- use: org
 from weft.orgs as o
 where o.id = %(id)s and (%(org_id)s::uuid is null or o.id = %(org_id)s)
 for update;
 
 -- name: get_org
 select
-    o.id, o.name, o.slug, o.tier, o.settings, o.max_jobs, o.max_concurrent, o.request_rate, o.request_burst, o.weight,
-    o.retention, o.created_at, o.suspended_at
+    -- use: org
 from weft.orgs as o
 where o.id = %(id)s and (%(org_id)s::uuid is null or o.id = %(org_id)s);
 
 -- name: list_orgs
 select
-    o.id, o.name, o.slug, o.tier, o.settings, o.max_jobs, o.max_concurrent, o.request_rate, o.request_burst, o.weight,
-    o.retention, o.created_at, o.suspended_at
+    -- use: org
 from weft.orgs as o
 where o.slug > %(after)s and (%(org_id)s::uuid is null or o.id = %(org_id)s)
 order by o.slug
@@ -52,8 +54,8 @@ set name = %(name)s,
     suspended_at = case when %(suspended)s then coalesce(o.suspended_at, weft.now()) end
 where o.id = %(id)s
 returning
-    o.id, o.name, o.slug, o.tier, o.settings, o.max_jobs, o.max_concurrent, o.request_rate, o.request_burst, o.weight,
-    o.retention, o.created_at, o.suspended_at;
+    -- use: org
+;
 
 -- name: limit_org
 update weft.orgs as o

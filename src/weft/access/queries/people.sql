@@ -1,5 +1,16 @@
 -- Users, and the roles an org makes up itself.
 
+-- A user as `User` has it, with the slugs of the org's own roles.
+-- piece: user
+u.id, u.org_id, u.external_id, u.email, u.role, u.created_at,
+array(
+    select r.slug
+    from weft.org_role_memberships as m
+    join weft.org_roles as r
+        on r.id = m.role_id
+    where m.user_id = u.id
+    order by r.slug)
+
 -- name: insert_user
 insert into weft.users (org_id, external_id, email, role)
 values (%(org_id)s, %(external_id)s, %(email)s, %(role)s)
@@ -8,27 +19,13 @@ returning id, org_id, external_id, email, role, created_at, '{}'::text[];
 
 -- name: get_user
 select
-    u.id, u.org_id, u.external_id, u.email, u.role, u.created_at,
-    array(
-        select r.slug
-        from weft.org_role_memberships as m
-        join weft.org_roles as r
-            on r.id = m.role_id
-        where m.user_id = u.id
-        order by r.slug)
+    -- use: user
 from weft.users as u
 where u.id = %(id)s and u.org_id = %(org_id)s;
 
 -- name: list_users
 select
-    u.id, u.org_id, u.external_id, u.email, u.role, u.created_at,
-    array(
-        select r.slug
-        from weft.org_role_memberships as m
-        join weft.org_roles as r
-            on r.id = m.role_id
-        where m.user_id = u.id
-        order by r.slug)
+    -- use: user
 from weft.users as u
 where u.org_id = %(org_id)s and u.id < %(before)s
     and (%(email)s::text is null or u.email = %(email)s)
@@ -78,6 +75,11 @@ left join weft.orgs as o
     on o.id = u.org_id
 limit 2;
 
+-- A role as `OrgRole` has it.
+-- piece: role
+r.id, r.org_id, r.slug, r.name, r.created_at,
+(select count(*)::integer from weft.org_role_memberships as m where m.role_id = r.id)
+
 -- name: insert_role
 insert into weft.org_roles (org_id, slug, name)
 values (%(org_id)s, %(slug)s, %(name)s)
@@ -85,14 +87,14 @@ on conflict (org_id, slug) do nothing
 returning id, org_id, slug, name, created_at, 0;
 
 -- name: get_role
-select r.id, r.org_id, r.slug, r.name, r.created_at,
-    (select count(*)::integer from weft.org_role_memberships as m where m.role_id = r.id)
+select
+    -- use: role
 from weft.org_roles as r
 where r.slug = %(slug)s and r.org_id = %(org_id)s;
 
 -- name: list_roles
-select r.id, r.org_id, r.slug, r.name, r.created_at,
-    (select count(*)::integer from weft.org_role_memberships as m where m.role_id = r.id)
+select
+    -- use: role
 from weft.org_roles as r
 where r.org_id = %(org_id)s and r.slug > %(after)s
 order by r.slug

@@ -1,5 +1,9 @@
 -- Secrets: sealed, listed without what they hold, opened for one org, sealed anew under another key.
 
+-- A secret as `Secret` has it, without its value.
+-- piece: secret
+s.name, s.version, s.remote, s.created_at, s.updated_at, s.updated_by
+
 -- name: put_secret
 insert into weft.secrets as s (org_id, name, key_id, nonce, sealed, remote, updated_by)
 values (%(org_id)s, %(name)s, %(key_id)s, %(nonce)s, %(sealed)s, coalesce(%(remote)s::boolean, false), %(actor)s)
@@ -12,10 +16,13 @@ set version = s.version + 1,
     remote = coalesce(%(remote)s::boolean, s.remote),
     updated_at = weft.now(),
     updated_by = excluded.updated_by
-returning s.name, s.version, s.remote, s.created_at, s.updated_at, s.updated_by;
+returning
+    -- use: secret
+;
 
 -- name: list_secrets
-select s.name, s.version, s.remote, s.created_at, s.updated_at, s.updated_by
+select
+    -- use: secret
 from weft.secrets as s
 where s.org_id = %(org_id)s and s.name > %(after)s
 order by s.name
@@ -24,7 +31,9 @@ limit %(take)s;
 -- name: delete_secret
 delete from weft.secrets as s
 where s.org_id = %(org_id)s and s.name = %(name)s
-returning s.name, s.version, s.remote, s.created_at, s.updated_at, s.updated_by;
+returning
+    -- use: secret
+;
 
 -- name: sealed_secrets
 select s.name, s.key_id, s.nonce, s.sealed, s.remote
