@@ -10,6 +10,7 @@ from weft.api import browser, routes
 from weft.api.browser import Rules
 from weft.base import errors, ids
 from weft.db.database import Database
+from weft.net import address
 
 SESSION = "the-text-of-a-session"
 
@@ -52,10 +53,10 @@ async def test_without_rules_any_host_is_let_in(database: Database) -> None:
 
 
 def test_a_server_on_loopback_knows_its_names_and_others_are_told() -> None:
-    assert browser.hosts("127.0.0.1", told=()) == browser.LOOPBACK == browser.hosts("::1", told=())
+    assert browser.hosts("127.0.0.1", told=()) == address.LOOPBACK == browser.hosts("::1", told=())
     assert browser.hosts("0.0.0.0", told=()) is None
     assert browser.hosts("0.0.0.0", told=("Weft.Example.com:443",)) == {"weft.example.com"}
-    assert browser.hosts("127.0.0.1", told=("weft.example.com",)) == {"weft.example.com"} | browser.LOOPBACK
+    assert browser.hosts("127.0.0.1", told=("weft.example.com",)) == {"weft.example.com"} | address.LOOPBACK
 
 
 NEW = {"kind": "mail"}

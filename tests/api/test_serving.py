@@ -14,6 +14,7 @@ from weft.api import server, serving
 from weft.api.endpoint import Service
 from weft.base import config, errors, ids
 from weft.db.database import Database
+from weft.net import address
 
 
 @contextlib.asynccontextmanager
@@ -69,7 +70,7 @@ def test_answers_are_not_held_back() -> None:
     ],
 )  # fmt: skip
 async def test_only_this_machine_is_let_in_without_keys(database: Database, host: str, loopback: bool) -> None:
-    assert serving.is_loopback(host) is loopback
+    assert address.is_loopback(host) is loopback
     if loopback:
         await serving.must_be_guarded(database, host=host)
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import alive, until
 
 from weft.base import errors, json
 from weft.base.config import Settings
@@ -278,13 +278,6 @@ async def start(command: str, *, grace: float = 0.3) -> tuple["asyncio.Task[Any]
     task = asyncio.ensure_future(sh(command, sink=sink, grace=grace))
     await asyncio.wait_for(sink.said.wait(), 30)
     return task, [int(text) for text in sink.lines[0].split()]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 async def test_a_cancelled_shell_gets_sigterm_and_may_clean_up(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import isolated
 import pytest
-from waiting import LONG, ended, in_state, until
+from waiting import LONG, alive, ended, in_state, until
 
 from weft import App
 
@@ -28,13 +28,6 @@ def app(database_url: str, monkeypatch: pytest.MonkeyPatch) -> App:
 async def closing(app: App) -> object:
     yield
     await app.close()
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 async def hanging(note: Path) -> list[int]:

@@ -5,6 +5,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from weft import App, Enqueued, TaskFailed, TaskView
@@ -28,6 +29,14 @@ async def until(question: Callable[[], Awaitable[Any] | Any], *, within: float =
             return answer
         assert time.monotonic() < deadline, f"not so within {within} s"
         await asyncio.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process is there and no zombie. One that goes away between open and read is gone too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 async def ended(app: App, task: Enqueued | uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> TaskView:

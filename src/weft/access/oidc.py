@@ -23,6 +23,7 @@ from weft.base import config, errors
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.net import jwks
+from weft.net.address import LOOPBACK
 from weft.net.guard import Unreachable
 
 SQL = statements.load("weft.access")
@@ -96,7 +97,7 @@ class Issuer:
         try:
             said = jwt.verify(token, await self._current(), algorithm=oidc.algorithm)
         except jwt.UnknownKey:
-            await self._refresh(older=AGAIN)
+            await self._refresh()
             said = jwt.verify(token, self._keys, algorithm=oidc.algorithm)
         return Known(jwt.claims(said, issuer=oidc.issuer, audience=oidc.audience), self._org(said))
 
@@ -112,15 +113,15 @@ class Issuer:
         age = self._clock() - self._fetched
         # whoever comes while somebody fetches goes on with what there is
         if age > FRESH and not (self._keys and self._fetching.locked()):
-            await self._refresh(older=AGAIN)
+            await self._refresh()
         if self._clock() - self._fetched > STALE:
             raise errors.Unavailable("the issuer's keys cannot be read now; try again, or come with a key of ours")
         return self._keys
 
-    async def _refresh(self, *, older: float) -> None:
+    async def _refresh(self) -> None:
         """Fetches the keys, unless that was tried a moment ago. If it fails, those we have stay."""
         async with self._fetching:
-            if self._clock() - self._tried < older:
+            if self._clock() - self._tried < AGAIN:
                 return
             self._tried = self._clock()
             try:
@@ -156,9 +157,6 @@ async def find(tx: Tx, known: Known, *, leeway: float) -> Principal:
 def _safe(url: str) -> bool:
     try:
         parts = urllib.parse.urlsplit(url)
-        return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE))
+        return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
     except ValueError:
         return False
-
-
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})

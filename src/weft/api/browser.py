@@ -9,23 +9,20 @@
 Programs with a key are asked for none of this but the Host.
 """
 
-import base64
 import dataclasses
 import hashlib
 import hmac
 import http.cookies
-import ipaddress
 import urllib.parse
 from collections.abc import Mapping
 
-from weft.base import errors
+from weft.base import base64url, errors
+from weft.net import address
 
 CSRF_HEADER = "x-weft-csrf"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_PATHS = frozenset({"/health", "/ready"})
 """Asked by machines that know only an address."""
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _SECURE = "__Host-weft"
 _PLAIN = "weft-session"
@@ -89,8 +86,8 @@ class Rules:
 def hosts(bound: str, *, told: tuple[str, ...]) -> frozenset[str] | None:
     """The names of a server: those it was told; if none, those of loopback where it listens only there."""
     if told:
-        return frozenset(_name(host) for host in told) | (LOOPBACK if _is_loopback(bound) else frozenset())
-    return LOOPBACK if _is_loopback(bound) else None
+        return frozenset(_name(host) for host in told) | (address.LOOPBACK if address.is_loopback(bound) else frozenset())
+    return address.LOOPBACK if address.is_loopback(bound) else None
 
 
 def session_of(headers: Mapping[str, str]) -> str | None:
@@ -113,8 +110,7 @@ def cookie(session: str, *, secure: bool, max_age: int) -> str:
 
 def csrf_token(session: str) -> str:
     """What our page sends with every change. It follows from the session, which only the server and the browser know."""
-    made = hmac.new(session.encode(), b"weft csrf", hashlib.sha256).digest()
-    return base64.urlsafe_b64encode(made).rstrip(b"=").decode()
+    return base64url.encode(hmac.new(session.encode(), b"weft csrf", hashlib.sha256).digest())
 
 
 def check_csrf(headers: Mapping[str, str], *, method: str, session: str) -> None:
@@ -138,10 +134,3 @@ def _name(host: str) -> str:
         return (urllib.parse.urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
         return ""
-
-
-def _is_loopback(bound: str) -> bool:
-    try:
-        return bound == "localhost" or ipaddress.ip_address(bound).is_loopback
-    except ValueError:
-        return False

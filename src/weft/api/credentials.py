@@ -5,7 +5,6 @@ up. Either is remembered for a second: a key that is revoked, a user who is remo
 second, and a busy client costs one look-up a second rather than one a request.
 """
 
-import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -74,7 +73,7 @@ class Credentials:
     async def _token(self, text: str) -> Principal:
         assert self._issuer is not None
         now = self._clock()
-        which = hashlib.sha256(text.encode()).digest()
+        which = keys.hashed(text)
         if (known := self._remembered(which, now)) is not None:
             return known
         proven = await self._issuer.known(text)

@@ -11,14 +11,12 @@ A cursor is the place in the list where the page ended, with a version, in base6
 up inside the caller's own. It is not signed: whoever edits one reads another place of their own list.
 """
 
-import base64
-import binascii
 from collections.abc import Callable, Sequence
 from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
-from weft.base import errors
+from weft.base import base64url, errors
 
 LIMIT = 50
 MOST = 500
@@ -63,13 +61,13 @@ def page(
 
 
 def encode(place: msgspec.Struct) -> str:
-    return base64.urlsafe_b64encode(_VERSION + msgspec.json.encode(msgspec.structs.astuple(place))).rstrip(b"=").decode()
+    return base64url.encode(_VERSION + msgspec.json.encode(msgspec.structs.astuple(place)))
 
 
 def decode(cursor: str, kind: type[Place]) -> Place:
     """The place a cursor stands for; InvalidInput for what is not a cursor of this list."""
     try:
-        raw = base64.b64decode(cursor.encode() + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        raw = base64url.decode(cursor)
         if raw[:1] != _VERSION:
             raise ValueError("another version")
         fields = msgspec.structs.fields(kind)
@@ -78,7 +76,7 @@ def decode(cursor: str, kind: type[Place]) -> Place:
             raise ValueError("another list")
         found = {one.name: msgspec.json.decode(value, type=one.type) for one, value in zip(fields, values, strict=True)}
         return kind(**found)
-    except (ValueError, binascii.Error, msgspec.MsgspecError, RecursionError):
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         raise errors.InvalidInput(
             "the cursor is not one of this list; pass next_cursor exactly as the page before gave it, or leave it out "
             "to begin anew"

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ipaddress
 import socket
 from collections.abc import AsyncIterator, Iterator
 
@@ -13,6 +12,7 @@ from weft.access import keys, oidc
 from weft.api.endpoint import Service
 from weft.base import errors
 from weft.db.database import Database
+from weft.net import address as addresses
 
 _BACKLOG = 512
 _GRACE = 10
@@ -41,7 +41,7 @@ def address(listener: socket.socket) -> str:
 
 async def must_be_guarded(database: Database, *, host: str) -> None:
     """ConfigError if others could reach this address and there is no credential yet: no key, and no issuer of tokens."""
-    if is_loopback(host) or oidc.configured(database.settings) is not None:
+    if addresses.is_loopback(host) or oidc.configured(database.settings) is not None:
         return
     async with database.once() as tx:
         if not await keys.exist(tx):
@@ -49,16 +49,6 @@ async def must_be_guarded(database: Database, *, host: str) -> None:
                 f"refusing to listen on {host} before any key exists: make one with `weft key create NAME --role admin`, "
                 f"set WEFT_OIDC_ISSUER, or listen on 127.0.0.1"
             )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @contextlib.asynccontextmanager

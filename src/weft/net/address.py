@@ -66,6 +66,18 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""What a machine calls itself."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host that is listened on."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def is_metadata(address: Address) -> bool:
     """Whether this is where a cloud hands out its credentials."""
     return any(one in _METADATA for one in meanings(address))

@@ -4,15 +4,13 @@
 write ourselves for a key we know: there is no algorithm to choose, so none to be talked into.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping
 
 import msgspec
 
-from weft.base import errors
+from weft.base import base64url, errors
 
 PREFIX = "weftt_"
 
@@ -51,8 +49,8 @@ class Keys:
 
     def sign(self, proof: Proof) -> str:
         """The token of an attempt."""
-        signed = f"{self._signing}.{_text(_encode(proof))}"
-        return f"{PREFIX}{signed}.{_text(self._mac.of(signed.encode()))}"
+        signed = f"{self._signing}.{base64url.encode(_encode(proof))}"
+        return f"{PREFIX}{signed}.{base64url.encode(self._mac.of(signed.encode()))}"
 
     def verify(self, token: str, *, now: float) -> Proof:
         """What a token proves; Unauthenticated, saying why, if it proves nothing."""
@@ -63,12 +61,12 @@ class Keys:
         id = self._heads.get(head)
         if id is None:
             raise UnknownKey("the task token was signed by a key this server does not know")
-        expected = _text(self._macs[id].of(f"{head}.{body}".encode()))
+        expected = base64url.encode(self._macs[id].of(f"{head}.{body}".encode()))
         if not hmac.compare_digest(expected.encode(), mac.encode()):
             raise errors.Unauthenticated("the signature of the task token is wrong")
         try:
-            proof = _decode(_bytes(body))
-        except (msgspec.DecodeError, binascii.Error, ValueError):
+            proof = _decode(base64url.decode(body))
+        except (msgspec.DecodeError, ValueError):
             raise errors.Unauthenticated("the task token cannot be read") from None
         if proof.exp <= now:
             raise errors.Unauthenticated("the task token has expired", expired=True)
@@ -105,18 +103,9 @@ def lifetime(timeout: float | None) -> float:
     return (NO_TIMEOUT if timeout is None else timeout) + MARGIN
 
 
-_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Proof).decode
 
 
 def _head(id: str) -> str:
-    return _text(msgspec.json.encode({"alg": "HS256", "typ": "JWT", "kid": id}))
-
-
-def _text(raw: bytes) -> str:
-    return binascii.b2a_base64(raw, newline=False).translate(_URL_SAFE).rstrip(b"=").decode()
-
-
-def _bytes(text: str) -> bytes:
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    return base64url.encode(msgspec.json.encode({"alg": "HS256", "typ": "JWT", "kid": id}))
