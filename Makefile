@@ -56,7 +56,7 @@ bench: $(STAMP)
 
 chaos: $(STAMP)
 	$(BIN)/python -m pytest -m chaos -rs
-	$(BIN)/python tests/chaos/drive.py $(ARGS)
+	PYTHONPATH=tests $(BIN)/python tests/chaos/drive.py $(ARGS)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist bench/.peers bench/results

@@ -15,13 +15,13 @@ import contextlib
 import datetime as dt
 import os
 import socket
-import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from weft.access import hosts
 from weft.base import config, crash, durations, errors, ids
+from weft.base.memory import Memory
 from weft.base.version import VERSION
 from weft.client.client import Client
 from weft.client.work import Work
@@ -50,6 +50,7 @@ R = TypeVar("R")
 
 _HOSTS_KEPT = 10.0
 """Seconds that an org's allowed hosts are remembered."""
+_ORGS_KEPT = 10_000
 
 ROLES = ("gateway", "function", "worker", "scheduler")
 
@@ -66,7 +67,7 @@ class App:
         self._hub: Hub | None = None
         self._hub_task: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
-        self._allowed: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._allowed: Memory[str, tuple[str, ...]] = Memory(seconds=_HOSTS_KEPT, most=_ORGS_KEPT)
 
     # declaring
 
@@ -336,11 +337,11 @@ class App:
         """Private hosts that an org's tasks may call; a worker that has no database knows of none."""
         if self._database is None:
             return ()
-        known = self._allowed.get(org)
-        if known is None or time.monotonic() - known[0] > _HOSTS_KEPT:
+        asked, known = self._allowed.now(), self._allowed.get(org)
+        if known is None:
             async with self._database.once() as tx:
-                known = self._allowed[org] = time.monotonic(), await hosts.of(tx, uuid.UUID(org))
-        return known[1]
+                known = self._allowed.keep(org, await hosts.of(tx, uuid.UUID(org)), asked=asked)
+        return known
 
     def _retention(self) -> dt.timedelta | None:
         days = self.settings.retention_days

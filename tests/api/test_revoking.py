@@ -15,6 +15,12 @@ from weft.base import errors, ids
 from weft.db.database import Database
 
 
+@pytest.fixture(autouse=True)
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the server starts: it remembers no credential."""
+    monkeypatch.setattr(credentials, "REMEMBERED", 0.0)
+
+
 async def _revoke(database: Database, name: str) -> None:
     async with database.tx() as tx:
         [key] = [one for one in await keys.page(tx, org=ids.DEFAULT_ORG) if one.name == name]
@@ -23,9 +29,8 @@ async def _revoke(database: Database, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["revoked", "expired", "suspended"])
 async def test_the_tokens_of_tasks_end_with_the_key_that_claimed_them(
-    api: Caller, database: Database, how: str, monkeypatch: pytest.MonkeyPatch
+    api: Caller, database: Database, how: str
 ) -> None:
-    monkeypatch.setattr(credentials, "REMEMBERED", 0.0)
     hand = await hold(api, database)
     assert (await hand.say("heartbeat")).status_code == 200
     async with database.tx() as tx:
@@ -54,10 +59,7 @@ async def test_a_token_says_which_key_claimed_it_whichever_way_it_was_made(api: 
         assert (await tokens.verify(token)).by == str(mine)
 
 
-async def test_another_key_of_the_org_speaks_for_an_attempt_only_by_its_lease(
-    api: Caller, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(credentials, "REMEMBERED", 0.0)
+async def test_another_key_of_the_org_speaks_for_an_attempt_only_by_its_lease(api: Caller, database: Database) -> None:
     hand = await hold(api, database)
     async with database.tx() as tx:
         await tx.run("update weft.keys set revoked_at = weft.now() where role = 'worker'")
@@ -130,7 +132,6 @@ async def test_whoever_leaves_a_stream_ends_it() -> None:
 async def test_an_open_log_stream_ends_after_its_key_is_revoked(
     api: Caller, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(credentials, "REMEMBERED", 0.0)
     monkeypatch.setattr(standing.pieces, "__kwdefaults__", {"every": 0.01})
     id = (await api.post("/v1/tasks", {"kind": "a"})).json()["id"]
     asking = asyncio.create_task(api.get(f"/v1/tasks/{id}/logs/stream", role="reader"))
@@ -146,9 +147,8 @@ async def test_an_open_log_stream_ends_after_its_key_is_revoked(
 
 
 async def test_what_was_waited_for_with_a_key_that_is_revoked_meanwhile_is_not_handed_out(
-    api: Caller, database: Database, monkeypatch: pytest.MonkeyPatch
+    api: Caller, database: Database
 ) -> None:
-    monkeypatch.setattr(credentials, "REMEMBERED", 0.0)
     service = api.client._transport.app.state.service  # type: ignore[attr-defined]
     body = {"worker": "ada", "kinds": ["mail"], "limit": 5, "wait": 30}
     claiming = asyncio.create_task(api.post("/v1/task/claim", body, role="worker", timeout=60))

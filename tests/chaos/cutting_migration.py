@@ -2,15 +2,13 @@
 next one completes it."""
 
 import asyncio
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 from crowd import value
 from cutter import Cut, Cutter
 
+import fresh_database
 from weft.base import errors
 from weft.db import migrate
 
@@ -18,21 +16,10 @@ BODY = r"create schema|create table"
 ENDLESS = 10_000
 
 
-@contextmanager
-def empty_database(url: str) -> Iterator[str]:
-    name = f"migrated_{uuid.uuid4().hex[:8]}"
-    with psycopg.connect(url, autocommit=True, connect_timeout=10) as owner:
-        owner.execute(f"create database {name}".encode())
-        try:
-            yield psycopg.conninfo.make_conninfo(url, dbname=name)
-        finally:
-            owner.execute(f"drop database if exists {name} with (force)".encode())
-
-
 async def cut_everywhere(url: str, folder: Path, *, at_most: int = ENDLESS) -> tuple[int, int]:
     """Cuts until it comes through; answers how many cuts that were, and how many statements the migration has."""
     cuts = 0
-    with empty_database(url) as fresh:
+    with fresh_database.made(url) as fresh:
         # the statements around it: lock, look, begin
         async with Cutter(fresh, folder=folder) as cutter:
             statements = await _statements(fresh, cutter)

@@ -1,4 +1,4 @@
-"""The long tier: `python tests/chaos/drive.py --kills 300 --restarts 50 --freezes 50 --cuts 400 --tasks 300000`.
+"""The long tier: `make chaos ARGS="--kills 300 --restarts 50 --freezes 50 --cuts 400 --tasks 300000"`.
 
 Episodes, each on a database of its own with workers of its own, with one kind of fault; after each the checker reads all
 three logs. Recovery is measured first, on a server that was not restarted a moment ago and without load. Seeds are

@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 from crowd import until
 
+import fresh_database
 from weft.db import embedded, migrate
 
 STARTING = 120.0
@@ -88,5 +89,4 @@ class GivenServer:
             await migrate.up(owner, migrate.ours())
 
     async def close(self) -> None:
-        async with await psycopg.AsyncConnection.connect(self._given, autocommit=True) as owner:
-            await owner.execute(f"drop database if exists {self.name} with (force)".encode())
+        await asyncio.to_thread(fresh_database.drop, self._given, self.name)

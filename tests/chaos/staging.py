@@ -1,7 +1,6 @@
 """A fresh database for each episode of the long tier, watched from its beginning."""
 
 import tempfile
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,21 +9,18 @@ import psycopg
 from own_server import GivenServer, OwnServer
 from witness import Witness
 
+import fresh_database
+
 
 @asynccontextmanager
 async def stage(server: OwnServer | GivenServer) -> AsyncIterator[Witness]:
-    name = f"chaos_{uuid.uuid4().hex[:12]}"
-    with tempfile.TemporaryDirectory(prefix="weft-episode-") as folder:
-        _as_owner(server, f"create database {name} template {server.name}")
-        witness = Witness(psycopg.conninfo.make_conninfo(server.url, dbname=name), folder=Path(folder))
+    beside = psycopg.conninfo.make_conninfo(server.url, dbname="postgres", connect_timeout=10)
+    with (
+        tempfile.TemporaryDirectory(prefix="weft-episode-") as folder,
+        fresh_database.made(beside, template=server.name) as url,
+    ):
+        witness = Witness(url, folder=Path(folder))
         try:
             yield witness
         finally:
             witness.close()
-            _as_owner(server, f"drop database if exists {name} with (force)")
-
-
-def _as_owner(server: OwnServer | GivenServer, statement: str) -> None:
-    # not on a connection that is kept: the server is restarted meanwhile
-    with psycopg.connect(server.url, autocommit=True, dbname="postgres", connect_timeout=10) as owner:
-        owner.execute(statement.encode())

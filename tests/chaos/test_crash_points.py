@@ -14,6 +14,7 @@ import pytest
 from crowd import Crowd, ended, rows, say, seasoned, until, value
 from witness import Witness
 
+import fresh_database
 import weft
 from weft import App
 from weft.base import crash, errors
@@ -115,20 +116,14 @@ async def test_a_client_that_dies_while_it_cancels_or_redrives_leaves_one_or_the
 async def test_a_migration_that_dies_leaves_nothing_or_all_and_the_next_one_completes_it(
     witness: Witness, watched_crowd: Crowd, point: str
 ) -> None:
-    name = f"migrated_{uuid.uuid4().hex[:8]}"
-    fresh = psycopg.conninfo.make_conninfo(witness.url, dbname=name)
-    with psycopg.connect(witness.url, autocommit=True, connect_timeout=10) as owner:
-        owner.execute(f"create database {name}".encode())
-        try:
-            watched_crowd.url = fresh
-            await die(watched_crowd, point, "up", "-", program="deed.py")
-            there = value(fresh, "select to_regclass('weft.tasks') is not null")
-            assert there == (point == "migrate: committed")
-            async with await psycopg.AsyncConnection.connect(fresh, autocommit=True, connect_timeout=10) as connection:
-                await migrate.up(connection, migrate.ours())
-                assert {one.state for one in await migrate.status(connection, migrate.ours())} == {"applied"}
-        finally:
-            owner.execute(f"drop database if exists {name} with (force)".encode())
+    with fresh_database.made(witness.url) as fresh:
+        watched_crowd.url = fresh
+        await die(watched_crowd, point, "up", "-", program="deed.py")
+        there = value(fresh, "select to_regclass('weft.tasks') is not null")
+        assert there == (point == "migrate: committed")
+        async with await psycopg.AsyncConnection.connect(fresh, autocommit=True, connect_timeout=10) as connection:
+            await migrate.up(connection, migrate.ours())
+            assert {one.state for one in await migrate.status(connection, migrate.ours())} == {"applied"}
 
 
 async def test_workers_that_die_at_every_point_lose_nothing(

@@ -58,8 +58,6 @@ class Found:
     stale: bool
 
 
-
-
 async def create(
     tx: Tx, *, org: uuid.UUID, name: str, role: KeyRole, actor: str, lasts: dt.timedelta | None = None,
     scopes: Sequence[str] = (), request_rate: int | None = None, request_burst: int | None = None,

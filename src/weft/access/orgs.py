@@ -42,8 +42,8 @@ class Org:
     suspended_at: dt.datetime | None
 
 
-_QUOTAS = tuple(field.name for field in dataclasses.fields(Quotas))
-CHANGEABLE = frozenset({"name", "tier", "settings", "retention", "suspended", *_QUOTAS})
+QUOTAS = tuple(field.name for field in dataclasses.fields(Quotas))
+CHANGEABLE = frozenset({"name", "tier", "settings", "retention", "suspended", *QUOTAS})
 
 
 async def create(
@@ -86,14 +86,14 @@ async def change(tx: Tx, *, id: uuid.UUID, actor: str, org: uuid.UUID | None = N
         raise errors.NotFound(f"there is no org {id}")
     before = Org(*row)
     suspended = changes.pop("suspended", before.suspended_at is not None)
-    wanted = {name: getattr(before, name) for name in ("name", "tier", "settings", "retention", *_QUOTAS)}
+    wanted = {name: getattr(before, name) for name in ("name", "tier", "settings", "retention", *QUOTAS)}
     if changes.get("tier", before.tier) != before.tier:
         wanted |= dataclasses.asdict(tiers.QUOTAS[_tier(changes["tier"])])
     wanted |= changes
     arguments = {
         "id": id, "suspended": bool(suspended), "name": names.check(wanted["name"], what="org name"),
         "tier": _tier(wanted["tier"]), "settings": _settings(wanted["settings"]),
-        "retention": _retention(wanted["retention"]), **_quotas({name: wanted[name] for name in _QUOTAS}),
+        "retention": _retention(wanted["retention"]), **_quotas({name: wanted[name] for name in QUOTAS}),
     }  # fmt: skip
     if "max_concurrent" in changes or arguments["max_concurrent"] != before.max_concurrent:
         await tx.run(SQL.limit_org, {"id": id, "max_concurrent": arguments["max_concurrent"]})
@@ -130,8 +130,8 @@ def _tier(tier: Any) -> Tier:
 
 def _quotas(given: dict[str, Any]) -> dict[str, int | None]:
     for name, value in given.items():
-        if name not in _QUOTAS:
-            raise errors.InvalidInput(f"an org has no quota {name}; quotas are {', '.join(_QUOTAS)}")
+        if name not in QUOTAS:
+            raise errors.InvalidInput(f"an org has no quota {name}; quotas are {', '.join(QUOTAS)}")
         least = 0 if name in ("max_jobs", "max_concurrent") else 1
         most = MOST_WEIGHT if name == "weight" else MOST
         if value is None and name != "weight":
@@ -163,7 +163,7 @@ def _plain(org: Org) -> dict[str, Any]:
     return {
         "name": org.name, "tier": org.tier, "settings": org.settings, "suspended": org.suspended_at is not None,
         "retention": None if org.retention is None else org.retention.total_seconds(),
-        **{name: getattr(org, name) for name in _QUOTAS},
+        **{name: getattr(org, name) for name in QUOTAS},
     }  # fmt: skip
 
 

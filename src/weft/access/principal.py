@@ -4,17 +4,11 @@ import dataclasses
 import uuid
 from typing import Literal
 
+from weft.access.bucket import Limit
+
 Role = Literal["reader", "writer", "admin", "operator", "worker", "attempt"]
 """What a credential may do; api/policy.py says what that is. `operator`: runs the installation, and is an admin of its
 own org. `attempt`: a worker in the middle of one task, by its token."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Rate:
-    """Requests a second, on average and at once."""
-
-    per_second: int
-    burst: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,12 +24,12 @@ class Principal:
     """The org's own roles of a user, as visibility lists name them: `role:finance`."""
     key: uuid.UUID | None = None
     """The key it came with, if it was one."""
-    rate: Rate | None = None
+    rate: Limit | None = None
     """What this credential may ask in a second; None: nothing was said."""
-    org_rate: Rate | None = None
+    org_rate: Limit | None = None
     """What its org may ask in a second, all together."""
 
 
-def rate(per_second: int | None, burst: int | None) -> Rate | None:
+def rate(per_second: int | None, burst: int | None) -> Limit | None:
     """As the columns say it: without a burst, a second's worth at once."""
-    return None if per_second is None else Rate(per_second=per_second, burst=burst or per_second)
+    return None if per_second is None else Limit(per_second, burst or per_second)

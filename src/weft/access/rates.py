@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 
 from weft.access.bucket import Limit
-from weft.access.principal import Principal, Rate
+from weft.access.principal import Principal
 from weft.base.config import Settings
 from weft.db import statements
 from weft.db.tx import Tx
@@ -30,8 +30,8 @@ class Share:
 def of(principal: Principal, *, settings: Settings) -> tuple[Share, Share]:
     """The buckets of whoever asks and of their org. What their rows say counts, else the settings."""
     return (
-        Share(principal.key or uuid.uuid5(principal.org, principal.actor), _limit(principal.rate, settings.rate_per_key)),
-        Share(principal.org, _limit(principal.org_rate, settings.rate_per_org)),
+        Share(principal.key or uuid.uuid5(principal.org, principal.actor), principal.rate or _usual(settings.rate_per_key)),
+        Share(principal.org, principal.org_rate or _usual(settings.rate_per_org)),
     )
 
 
@@ -54,5 +54,5 @@ async def forget(tx: Tx) -> int:
     return await tx.run(SQL.forget_buckets, {"older": _FORGOTTEN, "take": BATCH})
 
 
-def _limit(said: Rate | None, usual: int) -> Limit:
-    return Limit(usual, usual * _AT_ONCE) if said is None else Limit(said.per_second, said.burst)
+def _usual(rate: int) -> Limit:
+    return Limit(rate, rate * _AT_ONCE)

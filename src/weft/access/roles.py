@@ -29,8 +29,6 @@ class OrgRole:
     members: int
 
 
-
-
 async def create(tx: Tx, *, org: uuid.UUID, slug: str, name: str, actor: str) -> OrgRole:
     """A new role of an org; Conflict if it has one called so."""
     arguments = {"org_id": org, "slug": orgs.check_slug(slug, what="role"), "name": names.check(name, what="role name")}

@@ -37,8 +37,6 @@ class Secret:
     updated_by: str
 
 
-
-
 async def put(
     tx: Tx, ring: Keyring, *, org: uuid.UUID, name: str, value: str, actor: str, remote: bool | None = None
 ) -> Secret:

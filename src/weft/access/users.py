@@ -4,7 +4,9 @@ import dataclasses
 import datetime as dt
 import re
 import uuid
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from msgspec import UNSET, UnsetType
 
 from weft.base import errors, ids
 from weft.db import statements
@@ -14,16 +16,12 @@ from weft.journal import record
 SQL = statements.load("weft.access")
 
 UserRole = Literal["reader", "writer", "admin"]
-_ROLES = ("reader", "writer", "admin")
-_EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f]{1,189}")
-_SUBJECT = re.compile(r"[^\x00-\x1f\x7f]{1,255}")
+EMAIL = r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f]{1,189}"
+SUBJECT = r"[^\x00-\x1f\x7f]{1,255}"
 
-
-class Unset:
-    """Not given, which is not the same as None."""
-
-
-UNSET = Unset()
+_ROLES = get_args(UserRole)
+_EMAIL = re.compile(EMAIL)
+_SUBJECT = re.compile(SUBJECT)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +35,6 @@ class User:
     role: UserRole
     created_at: dt.datetime
     org_roles: list[str]
-
-
 
 
 async def create(
@@ -73,15 +69,16 @@ async def get(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> User:
 
 
 async def change(
-    tx: Tx, *, id: uuid.UUID, org: uuid.UUID, actor: str, role: UserRole | None = None, email: str | Unset | None = UNSET
-) -> User:
+    tx: Tx, *, id: uuid.UUID, org: uuid.UUID, actor: str, role: UserRole | UnsetType = UNSET,
+    email: str | UnsetType | None = UNSET,
+) -> User:  # fmt: skip
     """Another role, another email. It holds for their next request, everywhere within a second."""
     row = await tx.row(SQL.lock_user, {"id": id, "org_id": org})
     if row is None:
         raise errors.NotFound(f"there is no user {id}")
     now = {
-        "email": row[0] if isinstance(email, Unset) else _email(email),
-        "role": row[1] if role is None else _role(role),
+        "email": row[0] if email is UNSET else _email(email),
+        "role": row[1] if role is UNSET else _role(role),
     }
     await tx.run(SQL.change_user, {"id": id, "org_id": org, **now})
     before = {"email": row[0], "role": row[1]}

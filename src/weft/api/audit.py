@@ -8,6 +8,7 @@ import msgspec
 
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 from weft.journal import audit as kernel
 from weft.journal.chain import Fault, Head
 
@@ -106,7 +107,7 @@ async def verify(call: Call[None, VerifyQuery]) -> Verified:
 
 
 def _shown(entry: kernel.Entry) -> Entry:
-    return Entry(**{name: getattr(entry, name) for name in Entry.__struct_fields__})
+    return shown(Entry, entry)
 
 
 _EXAMPLE = {

@@ -12,6 +12,7 @@ from weft.access import jwt, keys, oidc
 from weft.access.oidc import Issuer
 from weft.access.principal import Principal
 from weft.base import errors
+from weft.base.memory import Memory
 from weft.db.database import Database
 
 REMEMBERED = 1.0
@@ -33,12 +34,11 @@ class Credentials:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._database = database
-        self._clock = clock
         self._issuer = issuer
         self._schemes: dict[str, Resolver] = {
             keys.API_PREFIX: self._key, keys.WORKER_PREFIX: self._key, **(schemes or {})
         }  # fmt: skip
-        self._known: dict[bytes, tuple[float, Principal]] = {}
+        self._known: Memory[bytes, Principal] = Memory(seconds=REMEMBERED, most=MOST, clock=clock)
 
     async def principal(self, authorization: str | None) -> Principal:
         """Whom the header's credential stands for; Unauthenticated, saying what is wrong, if to nobody."""
@@ -56,9 +56,8 @@ class Credentials:
         return await resolve(text)
 
     async def _key(self, text: str) -> Principal:
-        now = self._clock()
-        which = keys.hashed(text)
-        if (known := self._remembered(which, now)) is not None:
+        asked, which = self._known.now(), keys.hashed(text)
+        if (known := self._known.get(which)) is not None:
             return known
         # the engine, because the org is what we are asking for
         async with self._database.once() as tx:
@@ -68,27 +67,14 @@ class Credentials:
         if found.stale:
             async with self._database.once() as tx:
                 await keys.touch(tx, found.id)
-        return self._remember(which, found.principal, at=now)
+        return self._known.keep(which, found.principal, asked=asked)
 
     async def _token(self, text: str) -> Principal:
         assert self._issuer is not None
-        now = self._clock()
-        which = keys.hashed(text)
-        if (known := self._remembered(which, now)) is not None:
+        asked, which = self._known.now(), keys.hashed(text)
+        if (known := self._known.get(which)) is not None:
             return known
         proven = await self._issuer.known(text)
         async with self._database.once() as tx:
             found = await oidc.find(tx, proven, leeway=self._issuer.oidc.leeway)
-        return self._remember(which, found, at=now)
-
-    def _remembered(self, which: bytes, now: float) -> Principal | None:
-        known = self._known.get(which)
-        return known[1] if known is not None and now - known[0] < REMEMBERED else None
-
-    def _remember(self, which: bytes, principal: Principal, *, at: float) -> Principal:
-        if len(self._known) >= MOST:
-            self._known = {old: seen for old, seen in self._known.items() if at - seen[0] < REMEMBERED}
-            if len(self._known) >= MOST:
-                self._known.clear()
-        self._known[which] = at, principal
-        return principal
+        return self._known.keep(which, found, asked=asked)

@@ -10,6 +10,7 @@ from weft.access import keys as kernel
 from weft.access.keys import KeyRole
 from weft.api import fields, pages, policy
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 
 Scope = Annotated[
     str,
@@ -75,7 +76,7 @@ async def create(call: Call[NewKey, None]) -> MadeKey:
             tx, org=call.principal.org, name=wanted.name, role=wanted.role, actor=call.principal.actor, lasts=lasts,
             scopes=wanted.scopes, request_rate=wanted.request_rate, request_burst=wanted.request_burst,
         )  # fmt: skip
-    return MadeKey(**_fields(made), key=text)
+    return shown(MadeKey, made, key=text)
 
 
 async def page(call: Call[None, pages.Paging]) -> pages.Page[Key]:
@@ -93,11 +94,7 @@ async def revoke(call: Call[None, None]) -> Key:
 
 
 def _shown(key: kernel.Key) -> Key:
-    return Key(**_fields(key))
-
-
-def _fields(key: kernel.Key) -> dict[str, Any]:
-    return {name: getattr(key, name) for name in Key.__struct_fields__}
+    return shown(Key, key)
 
 
 _EXAMPLE: dict[str, Any] = {

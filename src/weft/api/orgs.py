@@ -2,6 +2,7 @@
 
 import datetime as dt
 import uuid
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any
 
 import msgspec
@@ -11,7 +12,9 @@ from weft.access import orgs as kernel
 from weft.access.tiers import Tier
 from weft.api import fields, pages, policy
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 from weft.base import errors
+from weft.db.tx import Tx
 
 Amount = Annotated[int, msgspec.Meta(ge=0, le=kernel.MOST)]
 Some = Annotated[int, msgspec.Meta(ge=1, le=kernel.MOST)]
@@ -88,46 +91,50 @@ async def create(call: Call[NewOrg, None]) -> MadeOrg:
     wanted, actor = call.body, call.principal.actor
     async with call.operator_tx() as tx:
         made = await kernel.create(
-            tx, actor=actor, **_given(wanted, "name", "slug", "tier", "settings", "retention", *_QUOTAS)
+            tx, actor=actor, **_given(wanted, "name", "slug", "tier", "settings", "retention", *kernel.QUOTAS)
         )
         key = None
         if wanted.admin_key is not None:
             policy.must_have(call.principal, "admin")
             _, key = await access.create(tx, org=made.id, name=wanted.admin_key, role="admin", actor=actor)
-    return MadeOrg(**_fields(made), key=key)
+    return shown(MadeOrg, made, retention=_seconds(made), key=key)
 
 
 async def page(call: Call[None, pages.Paging]) -> pages.Page[Org]:
     place = call.query.place(OrgPlace)
     after = "" if place is None else place.slug
-    everywhere = call.principal.role == "operator"
-    async with call.operator_tx() if everywhere else call.tx() as tx:
-        org = None if everywhere else call.principal.org
-        found = await kernel.page(tx, org=org, after=after, take=call.query.limit + 1)
+    async with _tx(call) as tx:
+        found = await kernel.page(tx, org=_org(call), after=after, take=call.query.limit + 1)
     return pages.page(found, limit=call.query.limit, show=_shown, place=lambda org: OrgPlace(org.slug))
 
 
 async def get(call: Call[None, None]) -> Org:
-    everywhere = call.principal.role == "operator"
-    async with call.operator_tx() if everywhere else call.tx() as tx:
-        return _shown(await kernel.get(tx, id=call.id, org=None if everywhere else call.principal.org))
+    async with _tx(call) as tx:
+        return _shown(await kernel.get(tx, id=call.id, org=_org(call)))
 
 
 async def change(call: Call[OrgChange, None]) -> Org:
     changes = _given(call.body, *OrgChange.__struct_fields__)
-    everywhere = call.principal.role == "operator"
-    if call.id != call.principal.org and not everywhere:
+    org = _org(call)
+    if org not in (None, call.id):
         raise errors.NotFound(f"there is no org {call.id}")
     if set(changes) - {"name"}:
         policy.require(call.principal, _WRITE)
     # as the engine: a tenant may be any SQL user, and must not lift its own limits
-    async with call.operator_tx() if everywhere else call.engine_tx() as tx:
-        org = None if everywhere else call.principal.org
+    async with call.operator_tx() if org is None else call.engine_tx() as tx:
         return _shown(await kernel.change(tx, id=call.id, org=org, actor=call.principal.actor, **changes))
 
 
 _WRITE = "org.write"
-_QUOTAS = ("max_jobs", "max_concurrent", "request_rate", "request_burst", "weight")
+
+
+def _org(call: Call[Any, Any]) -> uuid.UUID | None:
+    """The org to which the caller is held; None: an operator, who is held to none."""
+    return None if call.principal.role == "operator" else call.principal.org
+
+
+def _tx(call: Call[Any, Any]) -> AbstractAsyncContextManager[Tx]:
+    return call.operator_tx() if _org(call) is None else call.tx()
 
 
 def _given(body: msgspec.Struct, *names: str) -> dict[str, Any]:
@@ -138,12 +145,11 @@ def _given(body: msgspec.Struct, *names: str) -> dict[str, Any]:
 
 
 def _shown(org: kernel.Org) -> Org:
-    return Org(**_fields(org))
+    return shown(Org, org, retention=_seconds(org))
 
 
-def _fields(org: kernel.Org) -> dict[str, Any]:
-    retention = None if org.retention is None else org.retention.total_seconds()
-    return {**{name: getattr(org, name) for name in Org.__struct_fields__}, "retention": retention}
+def _seconds(org: kernel.Org) -> float | None:
+    return None if org.retention is None else org.retention.total_seconds()
 
 
 _EXAMPLE: dict[str, Any] = {

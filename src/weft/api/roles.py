@@ -9,6 +9,7 @@ import msgspec
 from weft.access import roles as kernel
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 from weft.base import errors
 
 
@@ -85,8 +86,7 @@ def _slug(call: Call[Any, Any]) -> str:
 
 
 def _shown(role: kernel.OrgRole) -> OrgRole:
-    found: dict[str, Any] = {name: getattr(role, name) for name in OrgRole.__struct_fields__}
-    return OrgRole(**found)
+    return shown(OrgRole, role)
 
 
 _EXAMPLE = {

@@ -1,7 +1,7 @@
 """`/v1/secrets`: an org's secrets, for its admins. Values go in and never come out."""
 
 import datetime as dt
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -9,6 +9,7 @@ from weft.access import keyring
 from weft.access import secrets as kernel
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 
 Value = Annotated[
     str,
@@ -72,8 +73,7 @@ async def delete(call: Call[None, None]) -> None:
 
 
 def _shown(secret: kernel.Secret) -> Secret:
-    fields: dict[str, Any] = {name: getattr(secret, name) for name in Secret.__struct_fields__}
-    return Secret(**fields)
+    return shown(Secret, secret)
 
 
 _EXAMPLE = {

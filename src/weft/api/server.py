@@ -3,7 +3,6 @@
 The frame gives each request an id, counts and times it, and turns whatever goes wrong into the envelope.
 """
 
-import contextvars
 import logging
 import re
 import time
@@ -34,9 +33,6 @@ from weft.db.notify import Hub
 from weft.queue import tokens
 
 log = logging.getLogger("weft.api")
-
-request_id: contextvars.ContextVar[str] = contextvars.ContextVar("weft.request_id", default="-")
-"""The id of the request that is being served here; `LogRequestId` puts it into log lines."""
 
 MOST_STREAMS = 200
 """Logs that one server follows at once; each asks the database once or twice a second."""
@@ -99,7 +95,7 @@ class Frame:
         headers = Headers(scope=scope)
         id = _id(headers.get("x-request-id"))
         scope["weft.request_id"] = id
-        token, label = request_id.set(id), databases.request.set(id)
+        token = databases.request.set(id)
         began, status = time.perf_counter(), 0
 
         async def sent(message: Message) -> None:
@@ -137,8 +133,7 @@ class Frame:
             # a path that is not ours is one name, however many there are
             name = "unknown" if operation is None else operation.name
             self._service.traffic.count(name, org=scope.get("weft.org"), status=status, seconds=took)
-            request_id.reset(token)
-            databases.request.reset(label)
+            databases.request.reset(token)
 
     async def _deny(self, error: errors.WeftError, *, scope: Scope) -> None:
         """Writes down that a stranger was refused; that this may fail must not change what they are told."""
@@ -156,7 +151,7 @@ class LogRequestId(logging.Filter):
     """Gives every log record the id of the request it belongs to: `%(request_id)s`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.request_id = request_id.get()
+        record.request_id = databases.request.get() or "-"
         return True
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown as made_of
 from weft.queue import counts as kernel_counts
 from weft.queue import search
 from weft.queue.model import FinalState, LiveState, Reason
@@ -135,8 +136,7 @@ def shown_page(found: search.Page) -> TaskPage:
 
 def shown(task: TaskSummary) -> ListedTask:
     """A task of a list, for whoever may see it."""
-    values = {name: getattr(task, name) for name in ListedTask.__struct_fields__}
-    return ListedTask(**{**values, "tags": task.tags or []})
+    return made_of(ListedTask, task, tags=task.tags or [])
 
 
 def shown_count(count: kernel_counts.Count) -> Count:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -11,12 +11,10 @@ from weft.access.principal import Role
 from weft.access.users import UserRole
 from weft.api import fields, pages, policy
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 
-_EMAIL = r"^[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f]{1,189}$"
-Email = Annotated[str, msgspec.Meta(pattern=_EMAIL, max_length=254, description="An email address.")]
-Subject = Annotated[
-    str, msgspec.Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$", description="The token's `sub`.")
-]
+Email = Annotated[str, msgspec.Meta(pattern=f"^{users.EMAIL}$", max_length=254, description="An email address.")]
+Subject = Annotated[str, msgspec.Meta(pattern=f"^{users.SUBJECT}$", description="The token's `sub`.")]
 
 
 class NewUser(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -99,16 +97,15 @@ async def get(call: Call[None, None]) -> User:
 
 
 async def change(call: Call[UserChange, None]) -> User:
-    role = None if call.body.role is msgspec.UNSET else call.body.role
-    if role is not None:
+    role, email = call.body.role, call.body.email
+    if role is not msgspec.UNSET:
         policy.must_have(call.principal, role)
     async with call.engine_tx() as tx:
         return _shown(
             await users.change(
-                tx, id=call.id, org=call.principal.org, actor=call.principal.actor, role=role,
-                email=users.UNSET if call.body.email is msgspec.UNSET else call.body.email,
+                tx, id=call.id, org=call.principal.org, actor=call.principal.actor, role=role, email=email
             )
-        )  # fmt: skip
+        )
 
 
 async def remove(call: Call[None, None]) -> None:
@@ -127,8 +124,7 @@ async def me(call: Call[None, None]) -> Me:
 
 
 def _shown(user: users.User) -> User:
-    found: dict[str, Any] = {name: getattr(user, name) for name in User.__struct_fields__}
-    return User(**found)
+    return shown(User, user)
 
 
 _EXAMPLE = {

@@ -34,6 +34,11 @@ def bearer(call: Call[Any, Any]) -> str:
     return call.headers.get("authorization", "").partition(" ")[2].strip()
 
 
+def by(call: Call[Any, Any]) -> str | None:
+    """The key it came with."""
+    return None if call.principal.key is None else str(call.principal.key)
+
+
 async def of(call: Call[Any, Any], item: Attempt, *, header: bool = False) -> Proven:
     """What is proven of an item; `header`: it is the request's only one, so the header's token may speak for it."""
     token = item.token
@@ -58,6 +63,5 @@ def _unsigned(call: Call[Any, Any], item: Attempt) -> Proven:
         raise errors.Unauthenticated(f"whose attempt is meant is not proven; {_HOW}")
     if item.task_id is None or item.attempt is None or item.lease_token is None:
         raise errors.InvalidInput(f"which attempt is meant is not said; {_HOW}")
-    by = None if call.principal.key is None else str(call.principal.key)
-    proof = Proof(str(item.task_id), item.attempt, str(item.lease_token), str(call.principal.org), 0.0, by=by)
+    proof = Proof(str(item.task_id), item.attempt, str(item.lease_token), str(call.principal.org), 0.0, by=by(call))
     return Proven(proof, False)

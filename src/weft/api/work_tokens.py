@@ -11,6 +11,7 @@ from weft.access import keys as access
 from weft.access.principal import Principal
 from weft.api import credentials
 from weft.base import errors
+from weft.base.memory import Memory
 from weft.db.database import Database
 from weft.queue import signing, tokens
 from weft.queue.signing import Clock
@@ -30,7 +31,7 @@ class Tokens:
         self._loaded = -float("inf")
         self._keys: Keys | None = None
         self._clock: Clock | None = None
-        self._stood: dict[str, float] = {}
+        self._stood: Memory[str, bool] = Memory(seconds=credentials.REMEMBERED, most=credentials.MOST)
 
     async def ready(self) -> Keys:
         """The keys as they are, or were a moment ago."""
@@ -58,15 +59,13 @@ class Tokens:
 
     async def _must_stand(self, key: str) -> None:
         """Unauthenticated if the key was revoked or has expired; looked up once a second, however many tokens it has."""
-        now = time.monotonic()
-        if now - self._stood.get(key, -float("inf")) < credentials.REMEMBERED:
+        asked = self._stood.now()
+        if self._stood.get(key):
             return
         async with self._database.once() as tx:
             if not await access.stands(tx, uuid.UUID(key)):
                 raise errors.Unauthenticated("the key this task was claimed with was revoked or has expired")
-        if len(self._stood) >= credentials.MOST:
-            self._stood.clear()
-        self._stood[key] = now
+        self._stood.keep(key, True, asked=asked)
 
     def now(self) -> float:
         """The database's time, in seconds since 1970."""

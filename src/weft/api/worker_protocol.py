@@ -63,8 +63,8 @@ async def claim(call: Call[Claim, None]) -> ClaimedTasks:
         await desk.claims.seen(node)
         taken = []
     return ClaimedTasks(
-        tasks=_handed_out(taken, keys, now=desk.tokens.now(), by=_by(call)), lease_seconds=remote.LEASE.total_seconds(),
-        heartbeat_seconds=remote.HEARTBEAT.total_seconds(), org=org,
+        tasks=_handed_out(taken, keys, now=desk.tokens.now(), by=work_proof.by(call)), org=org,
+        lease_seconds=remote.LEASE.total_seconds(), heartbeat_seconds=remote.HEARTBEAT.total_seconds(),
     )  # fmt: skip
 
 
@@ -81,17 +81,13 @@ async def fetch(call: Call[None, Which]) -> ClaimedTask:
     if token is None:
         signer = work_proof.desk(call).tokens
         keys = await signer.ready()
-        token = keys.sign(_proof(found, exp=signer.now() + tokens.lifetime(found.timeout), by=_by(call)))
+        token = keys.sign(_proof(found, exp=signer.now() + tokens.lifetime(found.timeout), by=work_proof.by(call)))
     return ClaimedTask(
         task_id=found.id, attempt=found.attempt, lease_token=found.token, token=token, kind=found.kind, queue=found.queue,
         lease_seconds=found.heartbeat_timeout or remote.LEASE.total_seconds(), payload=msgspec.Raw(found.payload.encode()),
         timeout=found.timeout, heartbeat_timeout=found.heartbeat_timeout, losses=found.losses,
         correlation_id=found.correlation_id, trace_parent=found.trace_parent, tags=found.tags, cancelled=found.cancelled,
     )  # fmt: skip
-
-
-def _by(call: Call[Any, Any]) -> str | None:
-    return None if call.principal.key is None else str(call.principal.key)
 
 
 def _handed_out(tasks: list[Claimed], keys: Keys, *, now: float, by: str | None) -> list[ClaimedTask]:

@@ -59,6 +59,7 @@ class Settings:
 
     oidc_org_claim: str | None = None
     """The claim in which tokens name the org by its slug. Unset: a subject must be a user of one org only."""
+
     secret_key: str | None = dataclasses.field(default=None, repr=False)
     """Keys that seal secrets, in base64, separated by commas; the first is current."""
 
@@ -82,22 +83,22 @@ def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Setti
         "database_url": env.get("WEFT_DATABASE_URL") or env.get("DATABASE_URL") or None,
         "direct_url": env.get("WEFT_DIRECT_URL") or None,
         "pooled": _flag(env, "WEFT_POOLED"),
-        "folder": Path(env.get("WEFT_FOLDER") or ".weft"),
-        "pool_size": _number(env, "WEFT_POOL_SIZE", default=8),
+        "folder": Path(env.get("WEFT_FOLDER") or Settings.folder),
+        "pool_size": _number(env, "WEFT_POOL_SIZE", default=Settings.pool_size),
         "allow_shell": _flag(env, "WEFT_ALLOW_SHELL"),
-        "allow_hosts": tuple(host.strip() for host in env.get("WEFT_ALLOW_HOSTS", "").split(",") if host.strip()),
+        "allow_hosts": _list(env, "WEFT_ALLOW_HOSTS"),
         "retention_days": _number(env, "WEFT_RETENTION_DAYS", default=None),
         "oidc_issuer": env.get("WEFT_OIDC_ISSUER") or None,
         "oidc_audience": env.get("WEFT_OIDC_AUDIENCE") or None,
         "oidc_jwks_url": env.get("WEFT_OIDC_JWKS_URL") or None,
-        "oidc_algorithm": env.get("WEFT_OIDC_ALGORITHM") or "RS256",
-        "oidc_leeway": _number(env, "WEFT_OIDC_LEEWAY", default=30),
+        "oidc_algorithm": env.get("WEFT_OIDC_ALGORITHM") or Settings.oidc_algorithm,
+        "oidc_leeway": _number(env, "WEFT_OIDC_LEEWAY", default=Settings.oidc_leeway),
         "oidc_org_claim": env.get("WEFT_OIDC_ORG_CLAIM") or None,
         "secret_key": env.get("WEFT_SECRET_KEY", "").strip() or None,
         "secret_key_file": Path(env["WEFT_SECRET_KEY_FILE"]) if env.get("WEFT_SECRET_KEY_FILE") else None,
-        "rate_per_key": _number(env, "WEFT_RATE_PER_KEY", default=1000),
-        "rate_per_org": _number(env, "WEFT_RATE_PER_ORG", default=2000),
-        "hosts": tuple(host.strip() for host in env.get("WEFT_HOSTS", "").split(",") if host.strip()),
+        "rate_per_key": _number(env, "WEFT_RATE_PER_KEY", default=Settings.rate_per_key),
+        "rate_per_org": _number(env, "WEFT_RATE_PER_ORG", default=Settings.rate_per_org),
+        "hosts": _list(env, "WEFT_HOSTS"),
     }
     found.update({name: value for name, value in overrides.items() if value is not None})
     return Settings(**found)  # type: ignore[arg-type]
@@ -108,6 +109,10 @@ def _flag(env: Mapping[str, str], name: str) -> bool:
     if text not in _TRUE | _FALSE:
         raise errors.ConfigError(f"{name}={text!r} is neither true nor false; write 1 or 0")
     return text in _TRUE
+
+
+def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in env.get(name, "").split(",") if one.strip())
 
 
 def _number(env: Mapping[str, str], name: str, *, default: int | None) -> int | None:

@@ -21,7 +21,7 @@ def audit() -> None:
 @click.option("--object", "object_id", metavar="ID", help="Only what was done to this.")
 @click.option("--since", metavar="TIME", help="Only from then on: 2h, or 2026-01-05T09:30.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @connecting.options
 def list_entries(
     *, actor: str | None, action: str | None, object_type: str | None, object_id: str | None, since: str | None, limit: int,
@@ -47,7 +47,7 @@ def list_entries(
 
 @audit.command(epilog="\b\nExample:\n  weft audit verify --head \"$(cat /safe/place/weft-head)\"")
 @click.option("--head", metavar="HEAD", help="A head that an earlier call printed: is it still in the chain?")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @connecting.options
 def verify(*, head: str | None, as_json: bool, where: Where) -> None:
     """Check that no entry was changed, taken out, put in or moved. Exit code 1 if one was.

@@ -16,7 +16,7 @@ from weft.cli.measuring import Measured
 @click.option("--seconds", type=click.FloatRange(1, 600), default=10.0, show_default=True, metavar="N",
               help="How long to count what an idle worker asks.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="Do not ask before using the database of DATABASE_URL.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 def bench(*, tasks: int, seconds: float, yes: bool, as_json: bool) -> None:
     """Measure Weft on your database: how fast it is, and what it asks of it.
 

@@ -27,7 +27,7 @@ Examples:
 @click.option("-n", "--count", type=click.IntRange(1, 1000), default=10, show_default=True, metavar="N",
               help="How many times to show.")  # fmt: skip
 @click.option("--from", "start", metavar="TIME", help="After this time instead of now: 2026-03-28, 2026-03-28T12:00Z.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 def preview(*, expression: str, tz: str, count: int, start: str | None, as_json: bool) -> None:
     """Say what EXPRESSION means, and when it fires next."""
     parsed, zone = schedule.parse(expression), zones.zone(tz)

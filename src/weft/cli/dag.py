@@ -23,7 +23,7 @@ def dag() -> None:
 
 @dag.command(epilog="\b\nExamples:\n  weft dag validate nightly.yaml\n  weft dag validate - --json < nightly.json")
 @file
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @click.pass_context
 def validate(ctx: click.Context, /, *, file: Path, as_json: bool) -> None:
     """Check a DAG's file: say what is wrong, line by line (exit 1), or what it is."""

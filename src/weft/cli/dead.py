@@ -13,7 +13,6 @@ from weft.client.client import Client
 
 _BATCH = 500
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 every_one = click.option("--all", "everything", is_flag=True, help="All that match, instead of naming ids.")
 which = listing.options("kind", "queue", "tag", "error_type", "since", "before")
 
@@ -28,7 +27,7 @@ def dead() -> None:
 @listing.limit()
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def list_dead(*, limit: int, watch: bool, every: float, where: Where, as_json: bool, **given: Any) -> None:
     """Show dead tasks, newest first."""
     query = listing.filters(given)
@@ -48,7 +47,7 @@ def list_dead(*, limit: int, watch: bool, every: float, where: Where, as_json: b
 @every_one
 @which
 @connecting.options
-@as_json
+@output.as_json
 def redrive(**given: Any) -> None:
     """Queue dead tasks again; their attempts are counted anew."""
     _change("redrive", word="redriven", **given)
@@ -59,7 +58,7 @@ def redrive(**given: Any) -> None:
 @every_one
 @which
 @connecting.options
-@as_json
+@output.as_json
 def discard(**given: Any) -> None:
     """Take tasks off the dead letter list for good; their history stays."""
     _change("discard", word="discarded", **given)

@@ -54,7 +54,7 @@ def demo() -> None:
 
 
 @demo.command(epilog="Example: weft demo crash")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 def crash(*, as_json: bool) -> None:
     """Kill a worker (SIGKILL) in the middle of a task, and watch the task being rescued.
 

@@ -16,7 +16,7 @@ _MARKS = {
 
 @click.command(epilog="\b\nExamples:\n  weft doctor\n  weft doctor --json | jq '.findings[] | select(.level == \"danger\")'")
 @click.option("--problems", is_flag=True, help="Only what is not in order.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @click.pass_context
 def doctor(ctx: click.Context, /, *, problems: bool, as_json: bool) -> None:
     """Look for what endangers work: in PostgreSQL, in the schema, among the workers.

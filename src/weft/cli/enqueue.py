@@ -45,7 +45,7 @@ Examples:
 @click.option("--wait", is_flag=True, help="Wait for its end and print the result; exit with 1 unless it completed.")
 @click.option("--within", metavar="DURATION", help="With --wait: give up after this long (exit 1); the task goes on.")
 @connecting.options
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @click.pass_context
 def enqueue(
     ctx: click.Context, /, *, kind: str, payload: str | None, source: Any, skip: int, target: str | None, check: bool,

@@ -22,24 +22,26 @@ def hosts() -> None:
 @hosts.command(epilog="\b\nExample:\n  weft hosts allow 10.1.0.0/16 --org example")
 @click.argument("entry")
 @_ORG
-def allow(*, entry: str, org: str | None) -> None:
+@output.as_json
+def allow(*, entry: str, org: str | None, as_json: bool) -> None:
     """Let an org's tasks call ENTRY: a host, host:port, *.domain, an address or a network."""
     loop.run(_allow(entry, org))
-    click.echo(f"{entry} may be called; workers know within ten seconds")
+    _tell(entry, allowed=True, as_json=as_json)
 
 
 @hosts.command(epilog="\b\nExample:\n  weft hosts forbid 10.1.0.0/16 --org example")
 @click.argument("entry")
 @_ORG
-def forbid(*, entry: str, org: str | None) -> None:
+@output.as_json
+def forbid(*, entry: str, org: str | None, as_json: bool) -> None:
     """Take ENTRY off an org's list."""
     loop.run(_forbid(entry, org))
-    click.echo(f"{entry} may not be called; workers know within ten seconds")
+    _tell(entry, allowed=False, as_json=as_json)
 
 
 @hosts.command("list", epilog="\b\nExample:\n  weft hosts list --org example")
 @_ORG
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 def list_hosts(*, org: str | None, as_json: bool) -> None:
     """List what an org's tasks may call besides public hosts and those of WEFT_ALLOW_HOSTS."""
     found = loop.run(_list(org))
@@ -47,6 +49,13 @@ def list_hosts(*, org: str | None, as_json: bool) -> None:
         output.write_json(found)
     else:
         output.console().print(output.rows(("host",), [(one,) for one in found], empty="only public hosts"))
+
+
+def _tell(entry: str, *, allowed: bool, as_json: bool) -> None:
+    if as_json:
+        output.write_json({"entry": entry, "allowed": allowed})
+    else:
+        click.echo(f"{entry} may {'' if allowed else 'not '}be called; workers know within ten seconds")
 
 
 async def _allow(entry: str, org: str | None) -> None:

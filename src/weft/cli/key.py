@@ -27,7 +27,7 @@ def key() -> None:
               help="Hold it to this action of its role, task.read or task.*; may be given again.")  # fmt: skip
 @click.option("--request-rate", type=click.IntRange(1, 1_000_000), metavar="N", help="Requests a second.")
 @click.option("--request-burst", type=click.IntRange(1, 1_000_000), metavar="N", help="Requests at once.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @connecting.options
 def create(
     *, name: str, role: str, expires: str | None, scopes: tuple[str, ...], request_rate: int | None,
@@ -47,7 +47,7 @@ def create(
 
 
 @key.command("list", epilog="\b\nExample:\n  weft key list")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @connecting.options
 def list_keys(*, as_json: bool, where: Where) -> None:
     """List the org's keys, newest first, without their secrets."""
@@ -66,7 +66,7 @@ def list_keys(*, as_json: bool, where: Where) -> None:
 
 @key.command(epilog="\b\nExample:\n  weft key revoke 01890f3e-7b2c-7cc0-98c4-dc0c0c07398f")
 @click.argument("id", type=click.UUID)
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @connecting.options
 def revoke(*, id: object, as_json: bool, where: Where) -> None:
     """Revoke the key with this ID: it opens nothing any more, everywhere within a second."""

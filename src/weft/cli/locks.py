@@ -12,8 +12,6 @@ from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
 from weft.client.client import Client
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-
 
 @click.group(cls=Listing)
 def locks() -> None:
@@ -24,7 +22,7 @@ def locks() -> None:
 @listing.limit(100)
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def list_locks(*, limit: int, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Show locks that are held, by name."""
 
@@ -37,7 +35,7 @@ def list_locks(*, limit: int, watch: bool, every: float, where: Where, as_json: 
 @locks.command(epilog="Example: weft locks show nightly")
 @click.argument("name")
 @connecting.options
-@as_json
+@output.as_json
 def show(*, name: str, where: Where, as_json: bool) -> None:
     """Show who holds a lock."""
     wanted = names.check_key(name, what="the lock's name")
@@ -54,7 +52,7 @@ def show(*, name: str, where: Where, as_json: bool) -> None:
 @click.option("--token", type=click.UUID, metavar="TOKEN", help="What its holder was given.")
 @click.option("--force", is_flag=True, help="Whoever holds it: its holder may still be at work. For admins.")
 @connecting.options
-@as_json
+@output.as_json
 def release(*, name: str, token: object, force: bool, where: Where, as_json: bool) -> None:
     """Release a lock, with its token or by force."""
     if (token is None) is not force:

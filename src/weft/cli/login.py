@@ -17,7 +17,7 @@ from weft.client.client import Client
 @click.option("--key", metavar="KEY", help="A key, or a token of the server's issuer; - reads it from standard input. "
                                            "Asked for if not given.")  # fmt: skip
 @click.option("--profile", "name", metavar="NAME", default="default", show_default=True, help="What to call the profile.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 def login(*, server: str, key: str | None, name: str, as_json: bool) -> None:
     """Log in to a server, and talk to it from now on.
 

@@ -13,8 +13,6 @@ from weft.db import migrate as migrations
 from weft.db.database import Database
 from weft.db.migrate import Migration, Status
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-
 
 @click.group()
 def migrate() -> None:
@@ -26,7 +24,7 @@ def migrate() -> None:
 
 
 @migrate.command(epilog="Example: DATABASE_URL=postgresql://owner@db/shop weft migrate up")
-@as_json
+@output.as_json
 def up(*, as_json: bool) -> None:
     """Apply every migration that is pending."""
     done = loop.run(_up())
@@ -41,7 +39,7 @@ def up(*, as_json: bool) -> None:
 @migrate.command(epilog="Example: weft migrate down --steps 1 --yes")
 @click.option("--steps", type=click.IntRange(min=1), default=1, show_default=True, help="How many to take back.")
 @click.option("--yes", is_flag=True, help="Do not ask. Taking back a migration deletes what its tables hold.")
-@as_json
+@output.as_json
 def down(*, steps: int, yes: bool, as_json: bool) -> None:
     """Take the newest migrations back."""
     if not yes:
@@ -57,7 +55,7 @@ def down(*, steps: int, yes: bool, as_json: bool) -> None:
 
 @migrate.command(epilog="Example: weft migrate status --check || weft migrate up")
 @click.option("--check", is_flag=True, help="Exit with 1 unless everything is applied.")
-@as_json
+@output.as_json
 @click.pass_context
 def status(ctx: click.Context, *, check: bool, as_json: bool) -> None:
     """Show which migrations the database has."""
@@ -73,7 +71,7 @@ def status(ctx: click.Context, *, check: bool, as_json: bool) -> None:
 
 @migrate.command(epilog='Example: weft migrate sql | psql "$DATABASE_URL"')
 @click.option("--all", "every", is_flag=True, help="All migrations, without asking a database what it has.")
-@as_json
+@output.as_json
 def sql(*, every: bool, as_json: bool) -> None:
     """Print the SQL of the pending migrations, ready for psql.
 

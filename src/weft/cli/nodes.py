@@ -14,7 +14,6 @@ from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
 from weft.client.client import Client
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 STATUSES = ("starting", "active", "draining", "dead")
 
 
@@ -29,7 +28,7 @@ def nodes() -> None:
 @listing.limit(100)
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def list_nodes(
     *, statuses: tuple[str, ...], limit: int, watch: bool, every: float, where: Where, as_json: bool
 ) -> None:
@@ -46,7 +45,7 @@ def list_nodes(
 @click.argument("id")
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Everything about one node."""
     try:

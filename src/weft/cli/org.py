@@ -15,7 +15,6 @@ from weft.client import client as clients
 from weft.client.client import Client
 
 TIERS = ("free", "standard", "enterprise")
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 
 
 def _quotas(command: Any) -> Any:
@@ -43,7 +42,7 @@ def org() -> None:
 @org.command(name="list", epilog="Example: weft org list")
 @listing.limit(100)
 @connecting.options
-@as_json
+@output.as_json
 def list_orgs(*, limit: int, where: Where, as_json: bool) -> None:
     """Show your org; to operators every org."""
 
@@ -56,7 +55,7 @@ def list_orgs(*, limit: int, where: Where, as_json: bool) -> None:
 @org.command(epilog="Example: weft org show example")
 @click.argument("slug")
 @connecting.options
-@as_json
+@output.as_json
 def show(*, slug: str, where: Where, as_json: bool) -> None:
     """Show an org by its SLUG or id."""
 
@@ -73,7 +72,7 @@ def show(*, slug: str, where: Where, as_json: bool) -> None:
 @_quotas
 @click.option("--admin-key", metavar="NAME", help="Make an admin key of this name for it, and print that.")
 @connecting.options
-@as_json
+@output.as_json
 def create(*, slug: str, name: str | None, admin_key: str | None, where: Where, as_json: bool, **quotas: str | None) -> None:
     """Make an org called SLUG. For operators."""
     body = {"slug": slug, "name": name or slug, **_given(quotas)}
@@ -97,7 +96,7 @@ def create(*, slug: str, name: str | None, admin_key: str | None, where: Where, 
 @click.option("--suspend/--resume", "suspended", default=None,
               help="Take no credential of this org any more, everywhere within a second; or take them again.")  # fmt: skip
 @connecting.options
-@as_json
+@output.as_json
 def change(
     *, slug: str, name: str | None, suspended: bool | None, where: Where, as_json: bool, **quotas: str | None
 ) -> None:

@@ -20,8 +20,11 @@ _ENDLESS = 10_000
 _KEPT_WHOLE = 36
 """Characters of a column that are never cut: an id must be there to be copied."""
 
+as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+
 __all__ = [
-    "again", "console", "escape", "grid", "moment", "progress", "rows", "short", "span", "steps", "watch", "write_json",
+    "again", "as_json", "console", "escape", "grid", "moment", "progress", "rows", "short", "span", "steps", "watch",
+    "write_json",
 ]  # fmt: skip
 
 

@@ -9,8 +9,6 @@ from weft.cli import output, profiles
 from weft.cli.profiles import Profile
 from weft.client.client import Client
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-
 
 @click.group()
 def profile() -> None:
@@ -26,7 +24,7 @@ def profile() -> None:
 @click.option("--server", required=True, metavar="URL", help="The server's address.")
 @click.option("--key", metavar="KEY", help="Its key; - reads it from standard input. Asked for if not given.")
 @click.option("--use", is_flag=True, help="Use it from now on.")
-@as_json
+@output.as_json
 def add(*, name: str, server: str, key: str | None, use: bool, as_json: bool) -> None:
     """Add a profile, or change one."""
     profiles.check_name(name)
@@ -48,7 +46,7 @@ def add(*, name: str, server: str, key: str | None, use: bool, as_json: bool) ->
 
 
 @profile.command(name="list", epilog="Example: weft profile list")
-@as_json
+@output.as_json
 def list_profiles(*, as_json: bool) -> None:
     """Show the profiles; keys stay hidden."""
     stored = profiles.load()
@@ -65,7 +63,7 @@ def list_profiles(*, as_json: bool) -> None:
 
 @profile.command(epilog="\b\nExamples:\n  weft profile use work\n  weft profile use local")
 @click.argument("name")
-@as_json
+@output.as_json
 def use(*, name: str, as_json: bool) -> None:
     """Talk to this server from now on; `local` is the local database again."""
     stored = profiles.load()
@@ -78,7 +76,7 @@ def use(*, name: str, as_json: bool) -> None:
 
 @profile.command(epilog="Example: weft profile remove work")
 @click.argument("name")
-@as_json
+@output.as_json
 def remove(*, name: str, as_json: bool) -> None:
     """Forget a profile and its key."""
     stored = profiles.load()

@@ -13,7 +13,6 @@ from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
 from weft.client.client import Client
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 LIFTED = "none"
 
 
@@ -26,7 +25,7 @@ def queues() -> None:
 @listing.limit(100)
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def list_queues(*, limit: int, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Show queues with what waits and runs in them, and their limits."""
 
@@ -40,7 +39,7 @@ def list_queues(*, limit: int, watch: bool, every: float, where: Where, as_json:
 @click.argument("name")
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def show(*, name: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Show one queue."""
     wanted = names.check(name, what="queue")
@@ -56,7 +55,7 @@ def show(*, name: str, watch: bool, every: float, where: Where, as_json: bool) -
 @queues.command(epilog="Example: weft queues pause email")
 @click.argument("name")
 @connecting.options
-@as_json
+@output.as_json
 def pause(*, name: str, where: Where, as_json: bool) -> None:
     """Start nothing of this queue from now on; what runs goes on."""
     _change(name, {"paused": True}, where=where, as_json=as_json)
@@ -65,7 +64,7 @@ def pause(*, name: str, where: Where, as_json: bool) -> None:
 @queues.command(epilog="Example: weft queues resume email")
 @click.argument("name")
 @connecting.options
-@as_json
+@output.as_json
 def resume(*, name: str, where: Where, as_json: bool) -> None:
     """Start the work of a paused queue again."""
     _change(name, {"paused": False}, where=where, as_json=as_json)
@@ -83,7 +82,7 @@ Examples:
 @click.option("--rate", metavar="N/DURATION|none", help="At most so many starts per time, e.g. 100/1m; none lifts it.")
 @click.option("--burst", type=click.IntRange(min=1), metavar="N", help="With --rate: at most so many at once.")
 @connecting.options
-@as_json
+@output.as_json
 def limit(
     *, name: str, max_running: str | None, rate: str | None, burst: int | None, where: Where, as_json: bool
 ) -> None:

@@ -12,8 +12,6 @@ from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
 from weft.client.client import Client
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-
 
 @click.group(cls=Listing)
 def role() -> None:
@@ -23,7 +21,7 @@ def role() -> None:
 @role.command(name="list", epilog="Example: weft role list")
 @listing.limit(100)
 @connecting.options
-@as_json
+@output.as_json
 def list_roles(*, limit: int, where: Where, as_json: bool) -> None:
     """Show the org's own roles."""
 
@@ -36,7 +34,7 @@ def list_roles(*, limit: int, where: Where, as_json: bool) -> None:
 @role.command(epilog="Example: weft role show finance")
 @click.argument("slug")
 @connecting.options
-@as_json
+@output.as_json
 def show(*, slug: str, where: Where, as_json: bool) -> None:
     """Show a role. Who has it: `weft user list --role SLUG`."""
 
@@ -50,7 +48,7 @@ def show(*, slug: str, where: Where, as_json: bool) -> None:
 @click.argument("slug")
 @click.option("--name", metavar="NAME", help="What people call it. Default: its slug.")
 @connecting.options
-@as_json
+@output.as_json
 def create(*, slug: str, name: str | None, where: Where, as_json: bool) -> None:
     """Make a role called SLUG; lists of who may see what name it role:SLUG."""
 
@@ -65,7 +63,7 @@ def create(*, slug: str, name: str | None, where: Where, as_json: bool) -> None:
 @role.command(epilog="Example: weft role remove finance")
 @click.argument("slug")
 @connecting.options
-@as_json
+@output.as_json
 def remove(*, slug: str, where: Where, as_json: bool) -> None:
     """Remove a role: whoever had it has it no more."""
 
@@ -81,7 +79,7 @@ def remove(*, slug: str, where: Where, as_json: bool) -> None:
 @click.argument("slug")
 @click.argument("which", metavar="USER")
 @connecting.options
-@as_json
+@output.as_json
 def assign(*, slug: str, which: str, where: Where, as_json: bool) -> None:
     """Give a USER (id or email) a role."""
 
@@ -97,7 +95,7 @@ def assign(*, slug: str, which: str, where: Where, as_json: bool) -> None:
 @click.argument("slug")
 @click.argument("which", metavar="USER")
 @connecting.options
-@as_json
+@output.as_json
 def unassign(*, slug: str, which: str, where: Where, as_json: bool) -> None:
     """Take a role from a USER (id or email)."""
 

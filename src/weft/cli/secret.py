@@ -21,7 +21,7 @@ def secret() -> None:
 @secret.command("set", epilog="\b\nExamples:\n  weft secret set SMTP_PASSWORD\n  weft secret set TOKEN --remote < token.txt")
 @click.argument("name")
 @click.option("--remote/--no-remote", default=None, help="Whether workers over HTTP may have it. Default: as before, or no.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @connecting.options
 def set_secret(*, name: str, remote: bool | None, as_json: bool, where: Where) -> None:
     """Keep a value under NAME. It is asked for, or read from stdin; a newline at its end is left out.
@@ -36,7 +36,7 @@ def set_secret(*, name: str, remote: bool | None, as_json: bool, where: Where) -
 
 
 @secret.command("list", epilog="\b\nExample:\n  weft secret list")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @connecting.options
 def list_secrets(*, as_json: bool, where: Where) -> None:
     """List the org's secrets, without their values."""
@@ -53,11 +53,15 @@ def list_secrets(*, as_json: bool, where: Where) -> None:
 
 @secret.command(epilog="\b\nExample:\n  weft secret delete SMTP_PASSWORD")
 @click.argument("name")
+@output.as_json
 @connecting.options
-def delete(*, name: str, where: Where) -> None:
+def delete(*, name: str, as_json: bool, where: Where) -> None:
     """Forget the secret NAME. Tasks that name it fail from now on."""
     loop.run(_delete(where, name))
-    click.echo(f"{name} is gone")
+    if as_json:
+        output.write_json({"name": name, "deleted": True})
+    else:
+        click.echo(f"{name} is gone")
 
 
 @secret.command(epilog="\b\nExample:\n  weft secret keygen > /etc/weft/secret.key && chmod 600 /etc/weft/secret.key")
@@ -67,7 +71,7 @@ def keygen() -> None:
 
 
 @secret.command(epilog="\b\nExample:\n  weft secret rotate")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 def rotate(*, as_json: bool) -> None:
     """Seal every secret of every org anew with the first key of the ring.
 

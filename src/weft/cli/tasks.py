@@ -16,7 +16,6 @@ from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
 from weft.client.client import Client
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 STATES = ("queued", "scheduled", "blocked", "ready", "running", "completed", "failed", "timed_out", "cancelled")
 
 
@@ -33,7 +32,7 @@ def tasks() -> None:
 @listing.limit()
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def list_tasks(
     *, states: Sequence[str], limit: int, watch: bool, every: float, where: Where, as_json: bool, **given: Any
 ) -> None:
@@ -51,7 +50,7 @@ def list_tasks(
 @click.argument("id")
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Everything about one task, finished or not, with what its handler logged."""
     wanted = connecting.task_id(id)
@@ -69,7 +68,7 @@ def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> 
 @click.argument("id")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is logged from now on, until the task ends.")
 @connecting.options
-@as_json
+@output.as_json
 def logs(*, id: str, follow: bool, where: Where, as_json: bool) -> None:
     """What a task's handler logged, a line each; with --json a JSON object each."""
     with contextlib.suppress(KeyboardInterrupt):
@@ -79,7 +78,7 @@ def logs(*, id: str, follow: bool, where: Where, as_json: bool) -> None:
 @tasks.command(epilog="Example: weft tasks cancel 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @connecting.options
-@as_json
+@output.as_json
 @click.pass_context
 def cancel(ctx: click.Context, /, *, ids: Sequence[str], where: Where, as_json: bool) -> None:
     """End tasks: at once if they wait, by telling their worker if they run."""
@@ -95,7 +94,7 @@ def cancel(ctx: click.Context, /, *, ids: Sequence[str], where: Where, as_json: 
 @tasks.command(epilog="Example: weft tasks redrive 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @connecting.options
-@as_json
+@output.as_json
 @click.pass_context
 def redrive(ctx: click.Context, /, *, ids: Sequence[str], where: Where, as_json: bool) -> None:
     """Queue tasks again that failed, timed out or were cancelled; their attempts are counted anew."""
@@ -106,7 +105,7 @@ def redrive(ctx: click.Context, /, *, ids: Sequence[str], where: Where, as_json:
 @click.command(epilog="Example: weft explain 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @click.argument("id")
 @connecting.options
-@as_json
+@output.as_json
 def explain(*, id: str, where: Where, as_json: bool) -> None:
     """Say why a task is not running: not due, paused, no worker, a full limit, its place in line."""
     wanted = connecting.task_id(id)

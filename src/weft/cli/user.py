@@ -14,7 +14,6 @@ from weft.client import client as clients
 from weft.client.client import Client
 
 ROLES = ("reader", "writer", "admin")
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 
 
 @click.group(cls=Listing)
@@ -26,7 +25,7 @@ def user() -> None:
 @click.option("--role", metavar="SLUG", help="Only who has this role of the org's own.")
 @listing.limit(100)
 @connecting.options
-@as_json
+@output.as_json
 def list_users(*, role: str | None, limit: int, where: Where, as_json: bool) -> None:
     """Show users, newest first."""
 
@@ -39,7 +38,7 @@ def list_users(*, role: str | None, limit: int, where: Where, as_json: bool) -> 
 @user.command(epilog="Example: weft user show ada@example.com")
 @click.argument("which", metavar="USER")
 @connecting.options
-@as_json
+@output.as_json
 def show(*, which: str, where: Where, as_json: bool) -> None:
     """Show a USER by id or email."""
 
@@ -55,7 +54,7 @@ def show(*, which: str, where: Where, as_json: bool) -> None:
               help="reader looks, writer enqueues and steers, admin also lets others in.")  # fmt: skip
 @click.option("--email", metavar="ADDRESS", help="How people know them.")
 @connecting.options
-@as_json
+@output.as_json
 def create(*, external_id: str, role: str, email: str | None, where: Where, as_json: bool) -> None:
     """Make a user: EXTERNAL_ID is the `sub` of their tokens."""
     body = {"external_id": external_id, "role": role, "email": email}
@@ -72,7 +71,7 @@ def create(*, external_id: str, role: str, email: str | None, where: Where, as_j
 @click.option("--role", type=click.Choice(ROLES), help="What they may do from now on.")
 @click.option("--email", metavar="ADDRESS", help="How people know them; none: no longer so.")
 @connecting.options
-@as_json
+@output.as_json
 def change(*, which: str, role: str | None, email: str | None, where: Where, as_json: bool) -> None:
     """Change what a USER (id or email) may do. It holds everywhere within a second."""
     body: dict[str, Any] = {} if role is None else {"role": role}
@@ -91,7 +90,7 @@ def change(*, which: str, role: str | None, email: str | None, where: Where, as_
 @user.command(epilog="Example: weft user remove ada@example.com")
 @click.argument("which", metavar="USER")
 @connecting.options
-@as_json
+@output.as_json
 def remove(*, which: str, where: Where, as_json: bool) -> None:
     """Remove a USER (id or email): their tokens open nothing any more, everywhere within a second."""
 

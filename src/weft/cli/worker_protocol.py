@@ -37,7 +37,7 @@ The worker is told by WEFT_SERVER, WEFT_KEY and WEFT_QUEUES (serve only these), 
               help="A writer's key of the same org: tasks are enqueued with it.")  # fmt: skip
 @click.option("--worker", metavar="COMMAND", help="Check this worker, instead of the server.")
 @click.option("--only", metavar="TEXT", default="", help="Only rules whose name has this text in it.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @click.pass_context
 def check(
     ctx: click.Context, *, url: str, key: str, api_key: str, worker: str | None, only: str, as_json: bool
