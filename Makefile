@@ -16,6 +16,8 @@ JOBS ?= 3
 AGAIN := --reruns 1
 # No new process for one that died: xdist 3.8 with --dist loadfile then waits forever for what was left in it.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(AGAIN) -rsR
+# as tests/in_memory.py does it
+MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
 # What speaks SQL; the rest is the same on every PostgreSQL.
 ON_15 := $(wildcard $(addprefix tests/,cluster journal queue settle upkeep views worker \
   chaos/test_cuts.py chaos/test_planted.py chaos/test_stale.py chaos/test_versions.py))
@@ -38,7 +40,8 @@ test: $(if $(ARGS)$(WEFT_TEST_SERVER),$(STAMP),test-15)
 test-15: $(STAMP)
 	@if command -v pg_virtualenv >/dev/null && [ -x /usr/lib/postgresql/15/bin/postgres ]; then \
 	  echo "PostgreSQL 15:"; \
-	  pg_virtualenv -v 15 -o max_connections=200 -o log_min_messages=panic -o log_checkpoints=off \
+	  pg_virtualenv -v 15 $(if $(MEMORY),-c "-d $(MEMORY)/weft-tests-15-$$$$") \
+	    -o max_connections=200 -o log_min_messages=panic -o log_checkpoints=off \
 	    -o wal_level=logical -o max_replication_slots=50 sh -c \
 	    'WEFT_TEST_SERVER="host=$$PGHOST port=$$PGPORT user=$$PGUSER password=$$PGPASSWORD dbname=postgres" $(PYTEST) $(ON_15)'; \
 	else \
