@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weft.access import bucket, rates
 from weft.access.bucket import Bucket, Limit
-from weft.access.principal import Principal, Rate
+from weft.access.principal import Principal
 from weft.access.rates import Share
 from weft.base import ids
 from weft.base.config import Settings
@@ -150,7 +150,7 @@ async def test_buckets_nobody_asked_for_long_are_forgotten(tx: Tx) -> None:
 
 
 def test_what_the_rows_of_key_and_org_say_counts() -> None:
-    said = {"rate": Rate(per_second=2, burst=3), "org_rate": Rate(per_second=20, burst=30)}
+    said = {"rate": Limit(2, 3), "org_rate": Limit(20, 30)}
     key = uuid.uuid4()
     ada = Principal(org=ids.DEFAULT_ORG, actor="key:ada", role="writer", key=key, **said)
     assert rates.of(ada, settings=Settings()) == (Share(key, Limit(2, 3)), Share(ids.DEFAULT_ORG, Limit(20, 30)))

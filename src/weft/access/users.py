@@ -16,7 +16,8 @@ from weft.journal import record
 SQL = statements.load("weft.access")
 
 UserRole = Literal["reader", "writer", "admin"]
-EMAIL = r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f]{1,189}"
+EMAIL = r"[^@\x00-\x20\x7f-\xa0]{1,64}@[^@\x00-\x20\x7f-\xa0]{1,189}"
+"""Without \\s, of which Python and JavaScript, so JSON Schema, think differently."""
 SUBJECT = r"[^\x00-\x1f\x7f]{1,255}"
 
 _ROLES = get_args(UserRole)

@@ -17,6 +17,9 @@ class Memory(Generic[K, V]):
         self._most = most
         self._kept: dict[K, tuple[float, V]] = {}
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     def get(self, key: K) -> V | None:
         kept = self._kept.get(key)
         return kept[1] if kept is not None and self.now() - kept[0] < self._seconds else None
