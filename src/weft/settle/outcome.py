@@ -91,7 +91,7 @@ def decide(outcome: Outcome) -> Ending:
         case "lost":
             if task.cancelling:
                 return Finish("cancelled", "requested")
-            if task.losses + 1 >= MAX_LOSSES:
+            if task.losses + 1 >= MAX_LOSSES or not (retries.from_json(task.retry) or outcome.policy or retries.DEFAULT).lost:
                 return Finish("failed", "lost")
             return Requeue(uncounted=1, lost=1, outcome="lost")
         case _:
