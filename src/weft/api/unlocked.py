@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from weft.access import keys, oidc
-from weft.access.principal import Principal
+from weft.access.principal import Principal, Role
 from weft.api import policy
 from weft.api.operation import Operation
 from weft.base import ids
@@ -35,5 +35,5 @@ class Unlocked:
             self._looked = now
         if self._locked:
             return None
-        role = "operator" if policy.allows("operator", operation.action) else "worker"
+        role: Role = "operator" if policy.allows("operator", operation.action) else "worker"
         return Principal(org=ids.DEFAULT_ORG, actor="anybody here", role=role)
