@@ -18,7 +18,7 @@ HEARTBEAT = dt.timedelta(seconds=30)
 FORGOTTEN = dt.timedelta(days=7)
 """How long a worker is offline before its name is free again."""
 
-WORKER_ID = r"^worker-[0-9]{3}-kind\z"
+WORKER_ID = r"^worker-[0-9]{3}-kind\Z"
 """As msgspec searches it: `$` would let a line end through."""
 
 Status = Literal["pending", "running", "completed", "failed", "timeout"]
@@ -28,7 +28,7 @@ Level = Literal["debug", "info", "warning", "error", "critical"]
 Object = dict[str, Any]
 ProblemId = Annotated[
     str,
-    Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*\z",
+    Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z",
          extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"},
          description="The problem, by its AIOpsLab identifier; not blank."),
 ]  # fmt: skip
@@ -39,7 +39,7 @@ WorkerId = Annotated[
 ]  # fmt: skip
 BackendType = Annotated[
     str,
-    Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*\z",
+    Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z",
          extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"}),
 ]  # fmt: skip
 Text = Annotated[str, Meta(max_length=65_536)]
@@ -152,7 +152,7 @@ class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     offset: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
     sort: Annotated[
         str,
-        Meta(pattern=r"^[-+ ]?(created_at|priority)(,[-+ ]?(created_at|priority))?\z",
+        Meta(pattern=r"^[-+ ]?(created_at|priority)(,[-+ ]?(created_at|priority))?\Z",
              extra_json_schema={"pattern": r"^[-+ ]?(created_at|priority)(,[-+ ]?(created_at|priority))?$"},
              description="`-created_at`, `priority`, or both with a comma; `-` turns the order round."),
     ] = "-created_at"  # fmt: skip

@@ -45,7 +45,7 @@ where t.org_id = %(org)s
     and (%(problem_id)s::text is null or t.problem_id = %(problem_id)s)
     and (%(worker_id)s::text is null or t.worker_id = %(worker_id)s);
 
--- The bound on the id names the month; the time says the rest.
+-- The bound on the id names the months, generously (ids have their own clock); the time says the rest.
 -- name: statistics
 select
     count(*),
@@ -57,8 +57,8 @@ select
     (avg(extract(epoch from t.completed_at - t.started_at)))::double precision
 from weft.aiopslab_tasks as t
 where t.org_id = %(org)s
-    and t.id >= weft.uuid7_floor(weft.now() - %(window)s)
-    and t.created_at > weft.now() - %(window)s;
+    and t.id >= weft.uuid7_floor(weft.now() - %(window)s::interval - interval '31 days')
+    and t.created_at > weft.now() - %(window)s::interval;
 
 -- name: list_logs
 select l.id, l.task_id, l.timestamp, l.level, l.message, l.context
@@ -116,7 +116,7 @@ order by w.id;
 -- One beat keeps everything the worker runs.
 -- name: keep_leases
 update weft.tasks as t
-set lease_until = weft.now() + %(lease)s
+set lease_until = weft.now() + %(lease)s::interval
 where t.state = 'running' and t.lease_until is not null and t.node_id = %(node_id)s::uuid and t.org_id = %(org)s;
 
 -- What comes next for a worker: the most urgent, then the oldest, of what its backend and its list of problems allow.
@@ -162,11 +162,11 @@ for update skip locked;
 update weft.aiopslab_workers as w
 set deleted_at = weft.now()
 where w.deleted_at is null
-    and w.registered_at < weft.now() - %(older)s
+    and w.registered_at < weft.now() - %(older)s::interval
     and not exists (
         select
         from weft.nodes as n
-        where n.id = w.node_id and n.beat_at > weft.now() - %(older)s
+        where n.id = w.node_id and n.beat_at > weft.now() - %(older)s::interval
     );
 
 -- name: fleet_counts
