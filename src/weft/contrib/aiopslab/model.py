@@ -264,6 +264,7 @@ class Beaten(msgspec.Struct, kw_only=True):
     acknowledged: bool
     running_task_ids: list[uuid.UUID]
     next_task_id: uuid.UUID | UnsetType = UNSET
+    next_task: TaskDetails | UnsetType = UNSET
 
 
 class NewLog(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -38,7 +38,8 @@ async def register(call: Call[NewWorker, None]) -> Worker:
 async def heartbeat(call: Call[Heartbeat, None]) -> Beaten:
     async with call.engine_tx() as tx:
         running, claimed = await workers.heartbeat(tx, org=call.principal.org, told=call.body)
-    return Beaten(acknowledged=True, running_task_ids=running, next_task_id=claimed or UNSET)
+        task = UNSET if claimed is None else await tasks.get(tx, org=call.principal.org, id=claimed)
+    return Beaten(acknowledged=True, running_task_ids=running, next_task_id=claimed or UNSET, next_task=task)
 
 
 async def listed(call: Call[None, WorkerQuery]) -> Workers:
