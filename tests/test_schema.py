@@ -65,7 +65,10 @@ CATALOGS = {
     "where c.relnamespace = any(%(schemas)s) and c.relkind = 'v'",
     "schemas": "select n.nspname, n.nspacl::text from pg_namespace as n where n.oid = any(%(schemas)s)",
 }
-OURS = "select array_agg(oid) from pg_namespace where nspname in ('weft', 'afl', 'aiopslab', 'forge', 'orchestration', 'scheduler')"
+OURS = (
+    "select array_agg(oid) from pg_namespace "
+    "where nspname in ('weft', 'afl', 'aiopslab', 'forge', 'orchestration', 'scheduler')"
+)
 
 
 @pytest.fixture(scope="module")

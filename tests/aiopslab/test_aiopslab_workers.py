@@ -1,6 +1,7 @@
 """Contract of `/workers`: registration, heartbeat, claims, reports; who is lost, and what becomes of what it ran."""
 
 import asyncio
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -27,7 +28,8 @@ async def test_a_worker_introduces_itself_once(lab: Lab) -> None:
 
 BAD_IDS = [
     "", "worker", "worker-1-kind", "worker-0001-kind", "worker-001-kinds", "Worker-001-kind", "worker-001-kind\n",
-    "\nworker-001-kind", "worker-٠٠١-kind", "worker-００１-kind", "worker-00a-kind", " worker-001-kind", "worker-001-kind ", 1, None,
+    "\nworker-001-kind", "worker-٠٠١-kind", "worker-００１-kind", "worker-00a-kind", " worker-001-kind",
+    "worker-001-kind ", 1, None,
 ]  # fmt: skip
 BAD: dict[str, Any] = {
     **{f"the id {id!r}": {**GOOD, "id": id} for id in BAD_IDS},
@@ -215,7 +217,8 @@ async def test_a_task_over_its_time_is_a_timeout_and_its_worker_takes_the_next(l
 
 @pytest.mark.parametrize(
     ("path", "body", "late"),
-    [("complete", {"output": {"x": 1}}, True), ("fail", {"error": "e"}, True), ("fail", {"error": "e", "timed_out": True}, False)],
+    [("complete", {"output": {"x": 1}}, True), ("fail", {"error": "e"}, True),
+     ("fail", {"error": "e", "timed_out": True}, False)],
 )  # fmt: skip
 async def test_what_ends_after_its_time_is_a_timeout_whatever_it_says(lab: Lab, path: str, body: Any, late: bool) -> None:
     worker, id = await lab.register(), await lab.submit(timeout_minutes=1)
@@ -223,8 +226,6 @@ async def test_what_ends_after_its_time_is_a_timeout_whatever_it_says(lab: Lab, 
     if late:
         assert lab.clock is not None
         await lab.beat(worker)
-        import datetime as dt  # noqa: PLC0415
-
         await lab.clock.advance(dt.timedelta(seconds=61))
     assert (await lab.post(f"/workers/{worker}/tasks/{id}/{path}", body)).json()["status"] == "timeout"
 

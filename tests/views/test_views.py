@@ -24,7 +24,8 @@ TYPES = {
     "uuid": {"uuid"}, "string": {"text", "character varying"}, "int": {"integer", "bigint"},
     "timestamp": {"timestamp with time zone"},
     # 001: its lists
-    "String": {"text"}, "Enum": {"text"}, "Text": {"text"}, "Timestamp": {"timestamp with time zone"}, "Integer": {"integer"},
+    "String": {"text"}, "Enum": {"text"}, "Text": {"text"}, "Timestamp": {"timestamp with time zone"},
+    "Integer": {"integer"},
 }  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def main() -> None:
         except KeyboardInterrupt:
             channel.say("failed", {"error": "it was interrupted"})
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (whatever a problem's code raises)
             channel.log(traceback.format_exc()[-8000:], level="error")
             channel.say("failed", {"error": f"{type(error).__name__}: {error}"})
         else:

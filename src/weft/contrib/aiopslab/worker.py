@@ -1,7 +1,7 @@
 """A worker: over HTTP, with no database. Registers, beats, claims, runs each problem in a child, says how it went.
 
     beat ────── every 30 s: keeps what it runs, and learns what it must stop
-    claim ───── whenever it has a place: a task ──▶ a child process ──▶ logs and conversation as they come ──▶ complete / fail
+    claim ───── whenever it has a place: a task ──▶ a child process ──▶ logs as they come ──▶ complete or fail
 
 A claim and a beat never overlap: otherwise a beat could learn of a task whose claim has not answered yet, and take it for
 one that an earlier process of the same name has left behind.

@@ -17,7 +17,7 @@ async def run(problem: Problem, say: Say) -> Outcome:
     try:
         package = importlib.import_module("aiopslab.orchestrator")
     except ImportError as error:
-        raise CannotRun(f"the package aiopslab cannot be imported here ({error}); install it, or use --executor simulated") from None
+        raise CannotRun(f"the package aiopslab cannot be imported here ({error}); install it beside the worker") from None
     name, agent = _agent(problem)
     orchestrator = package.Orchestrator()
     orchestrator.register_agent(Recorded(agent, say), name=name)

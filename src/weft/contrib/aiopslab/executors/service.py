@@ -31,7 +31,8 @@ async def run(problem: Problem, say: Say) -> Outcome:
     for turn in answer.get("trace") or ():
         if isinstance(turn, dict):
             say.said(str(turn.get("role", "agent")), str(turn.get("content", "")))
-    results: Json = answer.get("results") if isinstance(answer.get("results"), dict) else answer
+    told = answer.get("results")
+    results: Json = told if isinstance(told, dict) else answer
     return Outcome(
         solved(results), {"results": results, "session_id": str(answer.get("session_id", ""))},
         {"seconds": round(time.monotonic() - began, 3)},
