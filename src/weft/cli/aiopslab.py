@@ -34,7 +34,7 @@ aiopslab.add_command(worker)
 
 
 @aiopslab.command(epilog="\b\nExamples:\n  weft aiopslab submit port-misconfig-detection-1 --watch\n"
-                         "  weft aiopslab submit pod-crash-mitigation-1 --max-steps 20 --priority 9 --agent gpt")  # fmt: skip
+                         "  weft aiopslab submit pod-crash-mitigation-1 --max-steps 20 --priority 9")  # fmt: skip
 @click.argument("problem", metavar="PROBLEM_ID")
 @click.option("--max-steps", type=click.IntRange(1, 1000), default=30, show_default=True, help="Steps it may do.")
 @click.option("--timeout", "timeout_minutes", type=click.IntRange(1, 180), default=30, show_default=True, metavar="MINUTES",

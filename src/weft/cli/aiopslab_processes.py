@@ -87,7 +87,7 @@ Examples:
 @click.option("--parallel", type=click.IntRange(1, 1000), default=1, show_default=True, help="Problems at a time.")
 @click.option("--problem", "problems", multiple=True, metavar="GLOB", help="Only such problems, e.g. 'k8s_*'. Repeatable.")
 @click.option("--agent", "agents", multiple=True, callback=_agents, metavar="NAME=MODULE:CLASS",
-              help="An agent tasks may ask for, with --executor orchestrator. Repeatable; the first is the default.")  # fmt: skip
+              help="An agent tasks may ask for, with --executor orchestrator. Repeatable; the first is usual.")  # fmt: skip
 @click.option("--service-url", metavar="URL", help="The AIOpsLab service, with --executor service.")
 @click.option("--cluster", metavar="NAME", help="AIOPSLAB_CLUSTER of the problems. Default: the worker's id.")
 @click.option("--kubeconfig", metavar="FILE", help="KUBECONFIG of the problems. Default: the worker's own.")
