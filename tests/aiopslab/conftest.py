@@ -4,23 +4,14 @@ from collections.abc import AsyncIterator
 
 import lab as labs
 import pytest
-from lab import Lab
+from lab import Frozen, Lab
 
 from weft.db.database import Database
-from weft.testing.clock import Clock
-
-
-class _Opened:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def open(self) -> Database:
-        return self._database
 
 
 @pytest.fixture
 async def lab(database: Database) -> AsyncIterator[Lab]:
-    clock = await Clock.install(_Opened(database))
+    clock = await Frozen.stand(database)
     async with labs.client(database) as client:
         yield Lab(database, client, clock=clock)
 

@@ -23,6 +23,31 @@ PROBLEM = "k8s_target_port-misconfig-detection-1"
 ROLES = ("reader", "writer", "admin", "worker", "operator")
 
 
+class Opened:
+    """A database as the clock wants it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self) -> Database:
+        return self._database
+
+
+class Frozen(Clock):
+    """A clock that stands still between two moves: a test on a slow machine sees the same as on a fast one."""
+
+    @classmethod
+    async def stand(cls, database: Database) -> "Frozen":
+        clock = await cls.install(Opened(database))
+        await clock._say("""
+            alter table weft.test_clock add column at timestamptz not null default statement_timestamp();
+            create or replace function weft.now() returns timestamptz
+            language sql stable parallel safe
+            return (select c.at + c.shift from weft.test_clock as c);
+        """)
+        return clock
+
+
 @dataclasses.dataclass
 class Lab:
     """`await lab.post("/tasks", {...})`. With keys made, `role=` says whose is used; without, the door is open."""

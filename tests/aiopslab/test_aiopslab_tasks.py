@@ -174,6 +174,7 @@ async def test_a_running_task_is_cancelled_and_its_worker_is_free_and_told(lab: 
 async def test_logs_are_in_order_filtered_and_within_the_time_of_the_task(lab: Lab) -> None:
     id, worker = await lab.submit(), await lab.register()
     await lab.claim(worker)
+    await lab.advance(seconds=1)
     lines = [
         {"level": "debug", "message": "one", "timestamp": "1999-01-01T00:00:00Z"},
         {"level": "error", "message": "two", "context": {"step": 2, "action": "get", "details": {"a": [1]}}},

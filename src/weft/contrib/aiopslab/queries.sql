@@ -33,7 +33,9 @@ order by
         when 'priority' then t.priority
         when '-priority' then -t.priority
     end,
-    t.id
+    -- made in the same moment: as their ids say
+    case when not %(newest_first)s::boolean then t.id end,
+    t.id desc
 limit %(limit)s
 offset %(offset)s;
 

@@ -82,7 +82,10 @@ async def page(tx: Tx, *, org: uuid.UUID, query: TaskQuery) -> tuple[list[Task],
     first, _, second = query.sort.replace("+", "").replace(" ", "").partition(",")
     arguments = {"org": org, "status": query.status, "problem_id": query.problem_id, "worker_id": query.worker_id}
     total = int(await tx.value(SQL.count_problems, arguments))
-    place = {"limit": query.limit, "offset": query.offset, "first": first, "second": second or None}
+    place = {
+        "limit": query.limit, "offset": query.offset, "first": first, "second": second or None,
+        "newest_first": "-created_at" in (first, second),
+    }  # fmt: skip
     rows = await tx.rows(SQL.list_problems, {**arguments, **place})
     return [_task(row) for row in rows], total
 
