@@ -1,4 +1,4 @@
-"""Executors of the tests: one that waits and listens to nothing, one that prints, one that dies, one that shows its environment."""
+"""Executors of the tests: one that listens to nothing, one that cleans up, one that shows its environment, two that break."""
 
 import asyncio
 import os
@@ -13,7 +13,8 @@ async def stubborn(problem: Problem, say: Say) -> Outcome:
     """Ignores polite signals, and has a child that does too. Its processes are named in the file of the agent's config."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    other = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(2, signal.SIG_IGN); time.sleep(3600)"])
+    program = "import signal, time; signal.signal(2, signal.SIG_IGN); time.sleep(3600)"
+    other = subprocess.Popen([sys.executable, "-c", program])  # noqa: ASYNC220
     with open(problem.agent_config["pids"], "w", encoding="utf-8") as file:  # noqa: ASYNC230 (a test's own process)
         file.write(f"{os.getpid()} {other.pid}")
     say.log("started")

@@ -7,6 +7,7 @@ import lab as labs
 import pytest
 from lab import PROBLEM, Lab, refused
 
+import aiopslab_page
 from weft.api import openapi, policy, server
 from weft.base import errors
 from weft.contrib.aiopslab.application import APPLICATION, OPERATIONS
@@ -113,3 +114,7 @@ async def test_an_application_with_a_door_that_nobody_named_stops_the_server(dat
     open_door = dataclasses.replace(health, path="/open")
     with pytest.raises(errors.ConfigError, match="list of exemptions"):
         server.build(database, applications=[dataclasses.replace(APPLICATION, operations=[open_door])])
+
+
+def test_its_page_is_what_the_operations_say() -> None:
+    assert aiopslab_page.PAGE.read_text() == aiopslab_page.page(), "run: .venv/bin/python tests/aiopslab_page.py"

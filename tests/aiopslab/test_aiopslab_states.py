@@ -5,7 +5,6 @@ import os
 from collections import Counter
 from typing import Any
 
-import fresh_database
 import hypothesis.strategies as st
 import lab as labs
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from lab import Frozen, Lab
 
+import fresh_database
 from weft.base import config
 from weft.db.database import Database
 

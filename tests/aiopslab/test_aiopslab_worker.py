@@ -116,7 +116,8 @@ async def test_a_problem_has_an_environment_of_its_own_and_its_words_are_kept(de
     async with working(url, executor="lab_executor:environment", **more):
         task = await ended(desk, id)
     environ = task["result"]["output"]["environ"]
-    assert (environ["AIOPSLAB_CLUSTER"], environ["KUBECONFIG"], environ["FOR_PROBLEMS"]) == ("kind-7", "/somewhere/config", "yes")
+    given = {name: environ[name] for name in ("AIOPSLAB_CLUSTER", "KUBECONFIG", "FOR_PROBLEMS")}
+    assert given == {"AIOPSLAB_CLUSTER": "kind-7", "KUBECONFIG": "/somewhere/config", "FOR_PROBLEMS": "yes"}
     assert "WEFT_KEY" not in environ
     assert {"printed shown", "complained"} <= {line["message"] for line in task["logs"]}
     assert task["result"]["metrics"]["steps"] == 3 and task["result"]["metrics"]["wall_seconds"] >= 0
@@ -175,7 +176,8 @@ async def test_a_service_is_asked_to_simulate(desk: Lab, url: str) -> None:
         status = 200 if body["problem_id"] == "known" else 404
         told = {"session_id": "s", "results": {"success": True}, "trace": [{"role": "assistant", "content": "done"}]}
         answer = json.dumps(told).encode()
-        writer.write(f"HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {len(answer)}\r\n\r\n".encode() + answer)
+        rest = f"content-type: application/json\r\ncontent-length: {len(answer)}\r\n\r\n"
+        writer.write(f"HTTP/1.1 {status} x\r\n{rest}".encode() + answer)
         await writer.drain()
         writer.close()
 
@@ -204,8 +206,11 @@ def gone(pid: int) -> bool:
 
 
 async def pids(file: Path) -> list[int]:
+    def read() -> list[str]:
+        return file.read_text().split() if file.exists() else []
+
     async def look() -> list[int] | None:
-        found = file.read_text().split() if file.exists() else []
+        found = read()
         return [int(one) for one in found] if len(found) == 2 else None
 
     return list(await until(look))

@@ -45,4 +45,7 @@ alter table weft.webhook_keys enable row level security;
 alter table weft.webhook_keys force row level security;
 create policy owner on weft.webhook_keys to current_user using (true) with check (true);
 create policy engine on weft.webhook_keys to weft_engine using (true) with check (true);
+create policy tenant on weft.webhook_keys for select to weft_tenant using (org_id = weft.current_org());
 grant select, insert, delete on weft.webhook_keys to weft_engine;
+-- that there is one, but not what it is
+grant select (org_id, created_at) on weft.webhook_keys to weft_tenant;

@@ -5,11 +5,10 @@ import os
 
 
 class Orchestrator:
-    calls: "list[str]" = []
-
     def __init__(self):
         self.agent = None
         self.session = None
+        self.calls = []
 
     def register_agent(self, agent, name="agent"):
         self.agent, self.name = agent, name
