@@ -1,4 +1,4 @@
-"""Executors of the tests: one that listens to nothing, one that cleans up, one that shows its environment, two that break."""
+"""Executors one that listens to nothing, one that cleans up, one that shows its environment, two that break."""
 
 import asyncio
 import os

@@ -111,7 +111,9 @@ def _responses(one: Operation, written: dict[str, Any], dialect: Dialect) -> dic
     found: dict[str, Any] = {}
     for status, meaning in {one.status: "Done.", **one.also}.items():
         answer: dict[str, Any] = {"description": meaning}
-        if one.media_type != "application/json":
+        if status == 204:
+            pass
+        elif one.media_type != "application/json":
             shape = _EVENTS if one.media_type == "text/event-stream" else {"type": "string"}
             answer["content"] = {one.media_type: {"schema": shape}}
         elif one.answer is not None:

@@ -35,7 +35,7 @@ def of(answer: Any, operation: Operation) -> Reply:
     status, headers = operation.status, {}
     if isinstance(answer, Answer):
         status, headers, answer = answer.status or status, dict(answer.headers), answer.body
-    if answer is None and operation.answer is None:
+    if status == 204 or (answer is None and operation.answer is None):
         return Reply(status, b"", headers)
     body = answer if isinstance(answer, bytes) else json.dumps(answer)
     return Reply(status, body, {"content-type": operation.media_type, **headers})

@@ -24,7 +24,7 @@ SQL = statements.load("weft.contrib.aiopslab")
 async def register(tx: Tx, *, org: uuid.UUID, wanted: NewWorker, actor: str) -> Worker:
     """A worker that is new here. Conflict if its name is taken; its owner may then go on with heartbeats."""
     try:
-        can = msgspec.convert(wanted.capabilities, Capabilities)
+        can = msgspec.convert({name: _whole(value) for name, value in wanted.capabilities.items()}, Capabilities)
     except msgspec.ValidationError as error:
         raise errors.InvalidInput(f"capabilities are not valid: {error}") from None
     node = _node(org, wanted, can=can)
@@ -121,6 +121,11 @@ async def _claim(tx: Tx, *, org: uuid.UUID, id: str, held: Sequence[Any]) -> uui
     [task] = taken.tasks
     await tx.run(SQL.assign, {"org": org, "ids": [task.id], "worker_id": id})
     return uuid.UUID(task.id)
+
+
+def _whole(value: Any) -> Any:
+    """To JSON 2.0 is a whole number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _node(org: uuid.UUID, wanted: NewWorker, *, can: Capabilities) -> Node:
