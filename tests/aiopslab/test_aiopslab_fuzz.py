@@ -49,7 +49,8 @@ async def test_the_api_keeps_what_its_document_promises(database: Database, what
         url = serving.address(listener) + (APPLICATION.prefix if mounted else "")
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).parent / "schemathesis"), "--config-file", str(HERE / "schemathesis.toml"), "run",
-            f"{url}/openapi.json", "--header", f"Authorization: Bearer {lab.keys[role]}", "--max-examples", "5", "--no-color",
+            f"{url}/openapi.json", "--header", f"Authorization: Bearer {lab.keys[role]}", "--max-examples", "5",
+            "--no-color",
             "--continue-on-failure", "--generation-database", "none", *selection, env=dict(os.environ),
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
