@@ -2,10 +2,14 @@
 
 import asyncio
 import datetime as dt
+import uuid
 from typing import Any
 
 import pytest
 from lab import NOWHERE, PROBLEM, Lab, refused
+
+from weft.base import ids
+from weft.queue import tasks
 
 GOOD: dict[str, Any] = {"id": "worker-001-kind", "backend_type": "default", "capabilities": {"max_parallel_tasks": 1}}
 
@@ -258,3 +262,12 @@ async def test_a_paused_queue_and_its_limits_hold_for_workers_too(lab: Lab) -> N
     async with lab.database.tx() as tx:
         await tx.run("update weft.queues set paused = false")
     assert await lab.claim(second) == made[1]
+
+
+async def test_what_must_never_begin_twice_is_not_redriven(lab: Lab) -> None:
+    worker, id = await lab.register(), await lab.submit()
+    await lab.claim(worker)
+    await lab.advance(seconds=61)
+    async with lab.database.tx() as tx:
+        assert await tasks.redrive(tx, org=ids.DEFAULT_ORG, ids=[uuid.UUID(id)], actor="test") == []
+    assert (await lab.task(id))["status"] == "failed"

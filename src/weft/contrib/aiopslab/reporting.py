@@ -21,8 +21,14 @@ _MOST = 20_000
 """Lines that wait; what is said beyond them is dropped, and that is said."""
 _LONGEST = 32_768
 _LEVELS = ("debug", "info", "warning", "error", "critical")
-_LATER = (Unreachable, errors.Unavailable, errors.OutcomeUnknown, errors.RateLimited)
 _TRIES = 30
+
+
+def passes(error: errors.WeftError) -> bool:
+    """Whether it may be otherwise in a moment: no connection, a server that is not well, too much at once."""
+    if isinstance(error, Unreachable | errors.DatabaseError | errors.OutcomeUnknown | errors.RateLimited):
+        return True
+    return int(error.details.get("status") or 0) >= 500
 
 
 class Reporting:
@@ -81,7 +87,7 @@ class Reporting:
         except errors.InvalidInput as error:
             # it would not become better by saying it again
             log.warning("lines were refused: %s", error)
-        except _LATER as error:
+        except errors.WeftError as error:
             log.warning("lines did not get through: %s", error)
             return False
         return True
@@ -100,7 +106,7 @@ async def said(client: Client, path: str, body: Json, *, tries: int = _TRIES) ->
             log.warning("the result was refused: %s", error)
             body = {"error": f"its result was refused: {error.message}"[:2000]}
             path = path.rpartition("/")[0] + "/fail"
-        except _LATER as error:
+        except errors.WeftError as error:
             log.warning("the result did not get through: %s", error)
             if number < tries:
                 await asyncio.sleep(min(0.2 * 2**number, 10.0))

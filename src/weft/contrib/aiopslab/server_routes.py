@@ -10,7 +10,7 @@ from weft.base import errors
 from weft.base.version import VERSION
 from weft.contrib.aiopslab import tasks, workers
 from weft.contrib.aiopslab.model import CallbackKey, Health
-from weft.journal import outbox
+from weft.journal import outbox, record
 from weft.net import webhooks
 
 _PATIENCE = 2.0
@@ -59,6 +59,10 @@ async def callback_key(call: Call[None, None]) -> CallbackKey:
 async def new_callback_key(call: Call[None, None]) -> CallbackKey:
     async with call.engine_tx() as tx:
         await outbox.forget_key(tx, org=call.principal.org)
+        await record.record(
+            tx, org_id=call.principal.org, actor=call.principal.actor, action="webhook_key.rotate",
+            object_type="webhook_key", object_id=str(call.principal.org),
+        )  # fmt: skip
         return CallbackKey(key=webhooks.write_key(await outbox.signing_key(tx, org=call.principal.org)))
 
 

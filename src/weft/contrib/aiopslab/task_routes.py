@@ -28,7 +28,7 @@ _TASK = {
 async def create(call: Call[NewTask, None]) -> Answer:
     org = call.principal.org
     async with call.tx() as tx:
-        id = await tasks.create(tx, org=org, wanted=call.body)
+        id = await tasks.create(tx, org=org, wanted=call.body, actor=call.principal.actor)
         made = await tasks.get(tx, org=org, id=id)
     return Answer(body=made, headers={"location": f"tasks/{id}"})
 

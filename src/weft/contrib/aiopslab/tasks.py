@@ -43,7 +43,7 @@ _ONCE = Retry(lost=False)
 _NULLABLE = ("worker_id", "started_at", "completed_at", "error_details")
 
 
-async def create(tx: Tx, *, org: uuid.UUID, wanted: NewTask) -> uuid.UUID:
+async def create(tx: Tx, *, org: uuid.UUID, wanted: NewTask, actor: str) -> uuid.UUID:
     """A pending task; InvalidInput, and nothing stored, if something is wrong with it."""
     if wanted.callback_url is not None:
         try:
@@ -64,6 +64,10 @@ async def create(tx: Tx, *, org: uuid.UUID, wanted: NewTask) -> uuid.UUID:
         raise errors.InvalidInput("metadata.backend_type must be text: the backend whose workers may have the task")
     row = {"id": made.id, "org": org, "problem_id": wanted.problem_id, "backend_type": backend}
     await tx.run(SQL.add_problem, row)
+    await record.record(
+        tx, org_id=org, actor=actor, action="task.create", object_type="task", object_id=str(made.id),
+        after={"kinds": [KIND], "count": 1, "last": str(made.id)},
+    )  # fmt: skip
     return made.id
 
 

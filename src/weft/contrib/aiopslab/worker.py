@@ -22,14 +22,11 @@ from weft.client import client as clients
 from weft.client.client import Client
 from weft.contrib.aiopslab import running
 from weft.contrib.aiopslab.model import HEARTBEAT
-from weft.contrib.aiopslab.reporting import Reporting, said
-from weft.net.guard import Unreachable
+from weft.contrib.aiopslab.reporting import Reporting, passes, said
 
 log = logging.getLogger("weft.aiopslab")
 
 Json = dict[str, Any]
-
-_LATER = (Unreachable, errors.Unavailable, errors.OutcomeUnknown, errors.RateLimited)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,25 +98,29 @@ class Worker:
                 await self._client.post("/workers/register", self._setup.introduction())
             except errors.Conflict:
                 log.info("%s was registered before; going on", self._setup.id)
-            except _LATER as error:
+            except errors.WeftError as error:
+                _only_if_it_passes(error)
                 log.warning("cannot register yet: %s", error)
                 await self._rest(pause)
                 pause = min(pause * 2, 10.0)
                 continue
-            await self._beat()
+            await self._try_to_beat()
             return
 
     async def _beating(self) -> None:
         while True:
             await asyncio.sleep(self._setup.beat)
-            try:
-                await self._beat()
-            except _LATER as error:
-                log.warning("a heartbeat did not get through: %s", error)
-            except errors.NotFound:
-                # forgotten after a week, or the database is another one
-                with contextlib.suppress(errors.Conflict, *_LATER):
-                    await self._client.post("/workers/register", self._setup.introduction())
+            await self._try_to_beat()
+
+    async def _try_to_beat(self) -> None:
+        try:
+            await self._beat()
+        except errors.NotFound:
+            # forgotten after a week, or the database is another one
+            with contextlib.suppress(errors.WeftError):
+                await self._client.post("/workers/register", self._setup.introduction())
+        except errors.WeftError as error:
+            log.warning("a heartbeat did not get through: %s", error)
 
     async def _beat(self) -> None:
         async with self._talking:
@@ -147,11 +148,11 @@ class Worker:
             except errors.Conflict as error:
                 # offline for a while, or an earlier process's tasks are still counted
                 log.info("no claim now: %s", error)
-                with contextlib.suppress(errors.NotFound, *_LATER):
-                    await self._beat()
+                await self._try_to_beat()
             except errors.NotFound:
                 await self._register()
-            except _LATER as error:
+            except errors.WeftError as error:
+                _only_if_it_passes(error)
                 log.warning("a claim did not get through: %s", error)
             await self._rest(self._setup.poll)
 
@@ -238,3 +239,9 @@ class Worker:
 
     def _path(self, id: str, what: str) -> str:
         return clients.path("/workers/{}/tasks/{}/", self._setup.id, id) + what
+
+
+def _only_if_it_passes(error: errors.WeftError) -> None:
+    """Raises it again if trying again would not help: a wrong key, a setting."""
+    if not passes(error):
+        raise error
