@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 import uuid
 from typing import Any
 
@@ -220,3 +221,17 @@ async def test_statistics_are_of_the_last_day(lab: Lab) -> None:
     assert told == {
         "total": 4, "pending": 1, "running": 1, "completed": 1, "failed": 1, "timeout": 0, "success_rate": 0.5,
     }  # fmt: skip
+
+
+async def test_what_a_task_leaves_lies_in_the_month_of_its_id(lab: Lab) -> None:
+    id, worker = await lab.submit(), await lab.register()
+    await lab.claim(worker)
+    await lab.post(f"/workers/{worker}/tasks/{id}/conversation", {"messages": [{"role": "user", "content": "c"}]})
+    await lab.post(f"/workers/{worker}/tasks/{id}/complete", {})
+    async with lab.database.once() as tx:
+        rows = await tx.rows(
+            "select tableoid::regclass::text from weft.aiopslab_problems union all "
+            "select tableoid::regclass::text from weft.aiopslab_messages union all "
+            "select tableoid::regclass::text from weft.task_history"
+        )
+    assert len(rows) == 3 and all(re.search(r"_\d{4}_\d{2}$", name) for (name,) in rows), rows
