@@ -121,6 +121,13 @@ update weft.tasks as t
 set lease_until = weft.now() + %(lease)s::interval
 where t.state = 'running' and t.lease_until is not null and t.node_id = %(node_id)s::uuid and t.org_id = %(org)s;
 
+-- name: problems_wait
+select exists (
+    select
+    from weft.tasks as t
+    where t.state = 'ready' and t.plain and t.lane = %(queue)s and t.org_id = %(org)s
+);
+
 -- What comes next for a worker: the most urgent, then the oldest, of what its backend and its list of problems allow.
 -- name: pick
 select t.id::text

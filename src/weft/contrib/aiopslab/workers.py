@@ -55,12 +55,12 @@ async def heartbeat(tx: Tx, *, org: uuid.UUID, told: Heartbeat) -> tuple[list[uu
 
 async def claim(tx: Tx, *, org: uuid.UUID, id: str) -> uuid.UUID | None:
     """The next task for a worker, which is then its own. Conflict if the worker is offline or has no place for it."""
+    _must_be_free(await get(tx, org=org, id=id))
+    # idle workers ask again and again: then this is all that it costs
+    if not await tx.value(SQL.problems_wait, {"org": org, "queue": QUEUE}):
+        return None
     held = await _hold(tx, org=org, id=id)
-    worker = await get(tx, org=org, id=id)
-    if worker.status == "offline":
-        raise errors.Conflict(f"{id} is offline; send a heartbeat first", status=worker.status)
-    if worker.status == "busy":
-        raise errors.Conflict(f"{id} is busy; it runs as many tasks as it can", status=worker.status)
+    _must_be_free(await get(tx, org=org, id=id))
     await _beat(tx, org=org, id=id, node_id=held[0])
     return await _claim(tx, org=org, id=id, held=held)
 
@@ -80,6 +80,13 @@ async def known(tx: Tx, *, org: uuid.UUID, query: WorkerQuery) -> list[Worker]:
 async def counts(tx: Tx, *, org: uuid.UUID) -> dict[str, int]:
     """How many workers there are of each status."""
     return {status: count for status, count in await tx.rows(SQL.fleet_counts, {"org": org})}
+
+
+def _must_be_free(worker: Worker) -> None:
+    if worker.status == "offline":
+        raise errors.Conflict(f"{worker.id} is offline; send a heartbeat first", status=worker.status)
+    if worker.status == "busy":
+        raise errors.Conflict(f"{worker.id} is busy; it runs as many tasks as it can", status=worker.status)
 
 
 async def _hold(tx: Tx, *, org: uuid.UUID, id: str) -> Sequence[Any]:
