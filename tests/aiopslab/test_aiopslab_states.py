@@ -157,12 +157,14 @@ def test_no_order_of_requests_breaks_the_rules(server_url: str, template: str) -
         Here,
         settings=settings(
             max_examples=200 if FULL else 6, stateful_step_count=25, deadline=None, database=None,
+            # the same every time; WEFT_AIOPSLAB_FULL=1 goes further, by chance
+            derandomize=not FULL,
             suppress_health_check=list(HealthCheck),
         ),
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("places", [1, 3])
+@pytest.mark.parametrize("places", [1, 3] if FULL else [1])
 async def test_a_hundred_tasks_on_ten_workers_run_once_each_the_urgent_first(lab: Lab, places: int) -> None:
     made = {await lab.submit(priority=number % 11): number % 11 for number in range(100)}
     workers = [await lab.register(number, places=places) for number in range(1, 11)]

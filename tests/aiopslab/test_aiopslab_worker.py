@@ -24,7 +24,7 @@ from weft.contrib.aiopslab.worker import Setup, Worker
 from weft.db.database import Database
 
 HERE = Path(__file__).parent
-PATIENCE = 60.0
+PATIENCE = 90.0
 """Seconds that anything may take on a busy machine."""
 
 
