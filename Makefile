@@ -20,7 +20,8 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restar
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
 # What speaks SQL; the rest is the same on every PostgreSQL.
 ON_15 := $(wildcard $(addprefix tests/,cluster journal queue settle upkeep views worker \
-  chaos/test_cuts.py chaos/test_planted.py chaos/test_stale.py chaos/test_versions.py))
+  chaos/test_cuts.py chaos/test_planted.py chaos/test_stale.py chaos/test_versions.py \
+  aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py))
 ARGS ?=
 
 .PHONY: dev test test-15 check bench chaos clean FORCE

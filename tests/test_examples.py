@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SAYS = {
     "access": ["('auth0|5f7c', 'writer', ['finance'])", "key:dashboard is a reader of example", "/v1/keys FORBIDDEN"],
+    "aiopslab": ["completed", "'submitted': 'geo'", "kubectl get pods: geo-7c9f: CrashLoopBackOff"],
     "batches": ["a call with several rows", "stored ada", "failed: no name", "stored grace"],
     "from_sync_code": ["the same task: True created: False", "5"],
     "hello": ["sent to ada@example.com", "info sending {'to': 'ada@example.com'}"],

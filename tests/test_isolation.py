@@ -37,6 +37,13 @@ ROWS = {
     "allowed_hosts": "(org_id, entry, created_by) values (%(org)s, 'h', 'a')",
     "journal_heads": "(org_id, number, hash) values (%(org)s, 1, repeat('h', 32)::bytea)",
     "idempotency_keys": "(org_id, key, request) values (%(org)s, 'k', '')",
+    "outbox": "(org_id, topic, subject, url, body) values (%(org)s, 't', gen_random_uuid(), 'u', 'b')",
+    "webhook_keys": "(org_id, secret) values (%(org)s, repeat('s', 32)::bytea)",
+    "aiopslab_problems": "(id, org_id, problem_id) values (weft.uuid7(), %(org)s, 'p')",
+    "aiopslab_messages": "(task_id, org_id, role, content) values (weft.uuid7(), %(org)s, 'user', '\"c\"')",
+    "aiopslab_workers": "(org_id, id, node_id, backend_type, capabilities) "
+    "values (%(org)s, 'worker-001-kind', gen_random_uuid(), 'b', '{\"max_parallel_tasks\": 1}')",
+    "aiopslab_tallies": "(org_id, worker_id) values (%(org)s, 'worker-001-kind')",
     "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
 }
 """A row of every table that belongs to an org."""

@@ -16,13 +16,15 @@ from weft.access import keys, tiers, users
 from weft.cluster import model as cluster
 from weft.db import fresh, statements
 from weft.db.tx import Tx
-from weft.journal import feed
+from weft.journal import feed, outbox
 from weft.queue import model as queue
 from weft.settle import outcome
 
 SOURCE = Path(weft.__file__).parent
 FOLDERS = sorted(
-    folder.name for folder in SOURCE.iterdir() if (folder / "queries.sql").exists() or (folder / "queries").is_dir()
+    str(folder.relative_to(SOURCE)).replace("/", ".")
+    for folder in SOURCE.rglob("*")
+    if (folder / "queries.sql").exists() or (folder / "queries").is_dir()
 )
 
 CATALOGS = {
@@ -63,7 +65,10 @@ CATALOGS = {
     "where c.relnamespace = any(%(schemas)s) and c.relkind = 'v'",
     "schemas": "select n.nspname, n.nspacl::text from pg_namespace as n where n.oid = any(%(schemas)s)",
 }
-OURS = "select array_agg(oid) from pg_namespace where nspname in ('weft', 'afl', 'forge', 'orchestration', 'scheduler')"
+OURS = (
+    "select array_agg(oid) from pg_namespace "
+    "where nspname in ('weft', 'afl', 'aiopslab', 'forge', 'orchestration', 'scheduler')"
+)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +97,7 @@ def test_a_fresh_schema_equals_a_migrated_one(fresh_url: str, database_url: str,
     ("folder", "name"), [(folder, name) for folder in FOLDERS for name in statements.load(f"weft.{folder}").texts]
 )
 def test_a_named_statement_is_used_by_its_own_folder(folder: str, name: str) -> None:
-    code = "\n".join(path.read_text() for path in (SOURCE / folder).glob("*.py"))
+    code = "\n".join(path.read_text() for path in (SOURCE / folder.replace(".", "/")).glob("*.py"))
     assert re.search(rf"\bSQL\.{name}\b", code), f"weft.{folder} has a statement {name} that nobody uses"
 
 
@@ -102,7 +107,7 @@ def test_every_named_statement_fits_the_schema(database_url: str) -> None:
         for folder in FOLDERS:
             for name, text in statements.load(f"weft.{folder}").texts.items():
                 try:
-                    connection.execute(prepared.statement(f"{folder}_{name}", text).encode())
+                    connection.execute(prepared.statement(f"{folder.replace('.', '_')}_{name}", text).encode())
                 except psycopg.Error as error:
                     pytest.fail(f"weft.{folder}: {name} does not fit: {error}")
         done = connection.execute("select count(*) from pg_prepared_statements").fetchone()
@@ -112,7 +117,7 @@ def test_every_named_statement_fits_the_schema(database_url: str) -> None:
 def test_every_statement_that_is_asked_for_exists() -> None:
     for folder in FOLDERS:
         known = set(statements.load(f"weft.{folder}").texts)
-        for path in (SOURCE / folder).glob("*.py"):
+        for path in (SOURCE / folder.replace(".", "/")).glob("*.py"):
             assert set(re.findall(r"\bSQL\.(\w+)", path.read_text())) <= known, path
 
 
@@ -125,6 +130,7 @@ STATES = {
     ("keys", "role"): keys.KeyRole,
     ("users", "role"): users.UserRole,
     ("orgs", "tier"): tiers.Tier,
+    ("outbox", "state"): outbox.State,
     ("change_inbox", "op"): feed.Op,
     ("changes", "op"): feed.Op,
 }

@@ -28,6 +28,7 @@ from weft.client.work import Work
 from weft.cluster import nodes
 from weft.cluster.model import LEASE
 from weft.cluster.pulse import Pulse
+from weft.contrib.aiopslab import chores as aiopslab
 from weft.db import migrate
 from weft.db.database import Database
 from weft.db.notify import Hub
@@ -265,7 +266,7 @@ class App:
             concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
         )  # fmt: skip
         await pulse.start()
-        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention()).run())
+        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention(), more=aiopslab.CHORES).run())
         working = asyncio.create_task(worker.run())
         try:
             yield worker
@@ -318,7 +319,7 @@ class App:
         hub = await self._listening()
         pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
         await pulse.start()
-        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention()).run())
+        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention(), more=aiopslab.CHORES).run())
         try:
             yield hub
         finally:

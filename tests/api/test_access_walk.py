@@ -163,6 +163,7 @@ BEYOND_THE_TENANT = {
     "secrets.py": "tenants must not write secrets; confined to the org",
     "serving.py": "asks whether there is any key, before anybody is served",
     "strangers.py": "writes down who was refused, of no org",
+    "unlocked.py": "asks whether there is any key, before anybody is somebody",
     "users.py": "tenants must not make admins; confined to the org",
     "waiting.py": "asks for many orgs at once; each pair names its own",
     "work_claims.py": "claims as the engine; each claim names its key's org",

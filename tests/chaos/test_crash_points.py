@@ -40,6 +40,11 @@ NOTED = (
     "values ('00000000-0000-7000-8000-000000000001', 'test', 'test', 'test', 'test') returning id"
 )
 """Something for the sealer."""
+POSTED = (
+    "insert into weft.outbox (org_id, topic, subject, url, body) "
+    "values ('00000000-0000-7000-8000-000000000001', 'test', weft.uuid7(), 'http://127.0.0.1:9/', '{}') returning id"
+)
+"""Something for the outbox, to an address that is refused."""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
 
 
@@ -153,6 +158,7 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
             await witness.enqueue(app, 2)
             await witness.enqueue(app, 1, delay="10ms")
             rows(witness.url, NOTED)
+            rows(witness.url, POSTED)
             witness.harmed.add(await die(watched_crowd, point))
     await watched_crowd.start()
     await witness.all_ended()

@@ -17,6 +17,30 @@ from weft.cli import main
 ID = "0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
 
 BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
+    ("aiopslab", "submit"): [
+        ((), "Missing argument"),
+        ((" ",), "problem_id"),
+        (("x", "--max-steps", "0"), "not in the range"),
+        (("x", "--timeout", "181"), "not in the range"),
+        (("x", "--priority", "11"), "not in the range"),
+        (("x", "--metadata", "[]"), "must be a JSON object"),
+        (("x", "--agent-config", "{"), "is no JSON"),
+        (("x", "--callback", "nowhere"), "callback_url"),
+    ],
+    ("aiopslab", "list"): [(("--limit", "101"), "not in the range"), (("--sort", "name"), "sort")],
+    ("aiopslab", "show"): [((), "Missing argument"), (("x",), "is not a task id")],
+    ("aiopslab", "logs"): [(("x",), "is not a task id"), ((ID, "--level", "loud"), "is not one of")],
+    ("aiopslab", "cancel"): [(("x",), "is not a task id")],
+    ("aiopslab", "workers"): [(("--status", "lazy"), "is not one of")],
+    ("aiopslab", "stats"): [(("extra",), "unexpected extra argument")],
+    ("aiopslab", "serve"): [(("--port", "99999"), "not in the range")],
+    ("aiopslab", "worker"): [
+        ((), "--id"),
+        (("--id", "worker-1-kind"), "write worker-001-kind"),
+        (("--id", "worker-٠٠١-kind"), "write worker-001-kind"),
+        (("--id", "worker-001-kind", "--executor", "magic"), "there is no executor 'magic'"),
+        (("--id", "worker-001-kind", "--agent", "gpt"), "is not NAME=module:Class"),
+    ],
     ("audit", "list"): [(("--limit", "0"), "not in the range"), (("--since", "soon"), "is not a time")],
     ("audit", "verify"): [(("--head", "x"), "head")],
     ("bench",): [(("--tasks", "1"), "not in the range"), (("--seconds", "x"), "not a valid float")],

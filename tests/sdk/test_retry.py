@@ -79,3 +79,11 @@ def test_what_people_may_pass() -> None:
 def test_what_makes_no_sense_is_refused(given: object, message: str) -> None:
     with pytest.raises(errors.InvalidInput, match=message):
         retry.of(given)  # type: ignore[arg-type]
+
+
+def test_that_a_loss_is_final_is_stored_only_where_it_is_so() -> None:
+    once = retry.Retry(lost=False)
+    assert retry.from_json(once.to_json()) == once and once.to_json()["lost"] is False
+    assert "lost" not in retry.Retry().to_json()
+    with pytest.raises(errors.InvalidInput, match="lost"):
+        retry.Retry(lost="no")  # type: ignore[arg-type]

@@ -129,3 +129,11 @@ def test_discard_and_cancel_end_the_task_without_calling_it_a_failure() -> None:
 def test_snooze_and_giving_back_use_up_nothing() -> None:
     assert after("snoozed", delay=30.0) == Requeue(delay=30, uncounted=1)
     assert after("released") == Requeue(uncounted=1)
+
+
+def test_what_must_never_begin_twice_has_failed_with_its_first_loss() -> None:
+    once = Retry(lost=False)
+    assert after("lost", task=held(retry=once.to_json())) == Finish("failed", "lost")
+    assert after("lost", policy=once) == Finish("failed", "lost")
+    assert after("lost", task=held(retry=once.to_json(), cancelling=True)) == Finish("cancelled", "requested")
+    assert after("lost", task=held(retry=Retry().to_json()), policy=once) == Requeue(uncounted=1, lost=1, outcome="lost")

@@ -100,3 +100,18 @@ def test_a_failing_chore_is_tried_ever_more_rarely() -> None:
     for _ in range(6):
         pauses.append(chore.failed(pauses[-1]))
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+async def test_what_follows_a_chore_comes_after_its_commit_and_only_if_something_was_done(database: Database) -> None:
+    term = await new_term(database)
+    seen: list[int] = []
+
+    async def look(others: Database) -> None:
+        seen.append(await noted(others))
+
+    async def nothing(_tx: Tx) -> int:
+        return 0
+
+    await chore.once(Chore(name="n", every=OFTEN, once=note, then=look), database=database, role=ROLE, term=term)
+    await chore.once(Chore(name="n", every=OFTEN, once=nothing, then=look), database=database, role=ROLE, term=term)
+    assert seen == [1]

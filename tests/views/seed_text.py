@@ -23,18 +23,24 @@ SOURCES = {
     "orchestration.tasks": ("004", "table", "tasks"),
     "scheduler.tenants": ("002", "diagram", "TENANT"),
     "scheduler.workers": ("002", "diagram", "WORKER"),
+    "aiopslab.tasks": ("001", "list", "Task"),
+    "aiopslab.workers": ("001", "list", "Worker"),
+    "aiopslab.task_logs": ("001", "list", "TaskLog"),
 }
 
 _BODY = {
     "table": r"^CREATE TABLE {name} \((.*?)^\);",
     "dataclass": r"^class {name}:\n(.*?)^(?:```|@dataclass|class )",
     "diagram": r"^    {name} \{{(.*?)^    \}}",
+    "list": r"^### {name}\n(.*?)^\*\*Constraints",
 }
 _FIELD = {
     # a column, not a constraint (upper case) and not a comment
     "table": re.compile(r"^    (?P<name>[a-z_]+) +(?P<type>[A-Z]+(?:\[\])?)", re.MULTILINE),
     "dataclass": re.compile(r"^    (?P<name>[a-z_]+): (?P<type>[A-Za-z]+(?:\[\w+\])?)", re.MULTILINE),
     "diagram": re.compile(r"^        (?P<type>[a-z]+) (?P<name>[a-z_]+)", re.MULTILINE),
+    # what is indented is inside a field
+    "list": re.compile(r"^- `(?P<name>[a-z_]+)` \((?P<type>\w+)\)", re.MULTILINE),
 }
 
 

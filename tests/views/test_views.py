@@ -23,6 +23,9 @@ TYPES = {
     # 002: its diagram; `int` is a number of milliseconds in 000
     "uuid": {"uuid"}, "string": {"text", "character varying"}, "int": {"integer", "bigint"},
     "timestamp": {"timestamp with time zone"},
+    # 001: its lists
+    "String": {"text"}, "Enum": {"text"}, "Text": {"text"}, "Timestamp": {"timestamp with time zone"},
+    "Integer": {"integer"},
 }  # fmt: skip
 
 

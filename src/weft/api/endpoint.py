@@ -14,11 +14,13 @@ from weft.access.principal import Principal
 from weft.api import browser, credentials, denials, idempotency, policy, reply, request, standing
 from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
+from weft.api.dialect import WEFT, Application, Dialect
 from weft.api.limiter import Limiter
 from weft.api.metrics import Remembered
 from weft.api.operation import Call, Operation
 from weft.api.strangers import Strangers
 from weft.api.traffic import Traffic
+from weft.api.unlocked import Unlocked
 from weft.api.waiting import Streams, Waiting
 from weft.api.work_desk import Desk
 from weft.base import errors
@@ -49,8 +51,23 @@ class Service:
     hub: Hub | None = None
     sessions: Resolver | None = None
     """From the text of a session's cookie to whom it stands for."""
+    dialect: Dialect = WEFT
+    applications: tuple[Application, ...] = ()
+    """What is served beside the operations, each under its prefix and in its own words."""
+    unlocked: Unlocked | None = None
     local: Principal | None = None
     """Whoever asks is this one: for a server inside one process, which nobody else can reach."""
+
+    def spoken(self, path: str) -> Dialect:
+        """In whose words whatever is at a path is answered."""
+        return next((one.dialect for one in self.applications if one.has(path)), self.dialect)
+
+    def beside(self, operation: Operation) -> Sequence[Operation]:
+        """The operations of the application that an operation belongs to."""
+        for one in self.applications:
+            if one.has(operation.path):
+                return one.mounted()
+        return self.operations
 
 
 class Endpoint:
@@ -80,7 +97,7 @@ class Endpoint:
         call: Call[Any, Any] = Call(
             principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
             body=request.body(operation, raw, headers=headers), headers=headers, database=self._service.database,
-            hub=self._service.hub, request_id=scope["weft.request_id"], service=self._service,
+            operation=operation, hub=self._service.hub, request_id=scope["weft.request_id"], service=self._service,
             left=lambda: request.left(receive), still=still,
         )  # fmt: skip
         try:
@@ -112,7 +129,8 @@ class Endpoint:
         if operation.action == policy.PUBLIC:
             return NOBODY
         service = self._service
-        principal = service.local or await self._who(scope["method"], headers)
+        principal = service.local or await self._anybody(operation, scope["path"], headers)
+        principal = principal or await self._who(scope["method"], headers)
         scope["weft.org"] = principal.org
         try:
             policy.require(principal, operation.action)
@@ -124,12 +142,20 @@ class Endpoint:
             await service.limiter.admit(principal, tell=functools.partial(scope.__setitem__, "weft.standing"))
         return principal
 
+    async def _anybody(self, operation: Operation, path: str, headers: Mapping[str, str]) -> Principal | None:
+        """Whoever asks without a credential where that is allowed, and no lock was made yet."""
+        service = self._service
+        if service.unlocked is None or "authorization" in headers or not service.spoken(path).unlocked:
+            return None
+        return await service.unlocked.principal(operation)
+
     def _still(self, operation: Operation, method: str, headers: Mapping[str, str]) -> standing.Still:
         if operation.action == policy.PUBLIC or self._service.local is not None:
             return standing.always
 
         async def still() -> None:
-            policy.require(await self._who(method, headers), operation.action)
+            if await self._anybody(operation, operation.path, headers) is None:
+                policy.require(await self._who(method, headers), operation.action)
 
         return still
 

@@ -41,7 +41,7 @@ class Remembered:
 
 
 async def show(call: Call[None, None]) -> Answer:
-    lines = [*await call.service.metrics.lines(call), *_server(call.service.traffic.seen_by(call.principal.org))]
+    lines = [*await call.service.metrics.lines(call), *traffic_of(call.service.traffic.seen_by(call.principal.org))]
     return Answer(body=("\n".join(lines) + "\n").encode(), headers={"content-type": _TYPE})
 
 
@@ -59,19 +59,19 @@ async def _kernel(call: Call[None, None]) -> AsyncIterator[str]:
     ]
     oldest: list[Sample] = [("weft_queue_oldest_ready_seconds", {"queue": one.queue}, one.oldest_ready) for one in queues]
     capped = f"Counted up to {counts.CAP}."
-    for line in _family("weft_queue_tasks", "gauge", f"Unfinished tasks by queue and state. {capped}", waiting):
+    for line in family("weft_queue_tasks", "gauge", f"Unfinished tasks by queue and state. {capped}", waiting):
         yield line
-    for line in _family("weft_queue_oldest_ready_seconds", "gauge", "Age of the oldest ready task of a queue.", oldest):
+    for line in family("weft_queue_oldest_ready_seconds", "gauge", "Age of the oldest ready task of a queue.", oldest):
         yield line
     dead: list[Sample] = [("weft_tasks_dead", {}, float(totals["dead"].count))]
-    for line in _family("weft_tasks_dead", "gauge", f"Tasks on the dead letter list. {capped}", dead):
+    for line in family("weft_tasks_dead", "gauge", f"Tasks on the dead letter list. {capped}", dead):
         yield line
     states: list[Sample] = [("weft_nodes", {"status": str(status)}, float(count)) for status, count in sorted(known.items())]
-    for line in _family("weft_nodes", "gauge", "Processes of the cluster by status.", states):
+    for line in family("weft_nodes", "gauge", "Processes of the cluster by status.", states):
         yield line
 
 
-def _server(found: Iterable[traffic.Counts]) -> Iterator[str]:
+def traffic_of(found: Iterable[traffic.Counts]) -> Iterator[str]:
     """Requests of this process since it started."""
     requests: list[Sample] = []
     durations: list[Sample] = []
@@ -80,8 +80,8 @@ def _server(found: Iterable[traffic.Counts]) -> Iterator[str]:
             requests.append(("weft_http_requests_total", {**_named(operation), "status": str(status)}, count))
         for operation, latency in counted.latency.items():
             durations += _histogram("weft_http_request_seconds", _named(operation), latency)
-    yield from _family("weft_http_requests_total", "counter", "Requests by operation and status.", requests)
-    yield from _family("weft_http_request_seconds", "histogram", "How long requests took.", durations)
+    yield from family("weft_http_requests_total", "counter", "Requests by operation and status.", requests)
+    yield from family("weft_http_request_seconds", "histogram", "How long requests took.", durations)
 
 
 def _histogram(name: str, labels: Labels, latency: traffic.Latency) -> Iterator[Sample]:
@@ -98,7 +98,8 @@ def _named(operation: str) -> Labels:
     return {"method": method if path else "", "path": path or "unknown"}
 
 
-def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> Iterator[str]:
+def family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> Iterator[str]:
+    """The lines of one metric."""
     yield f"# HELP {name} {meaning}"
     yield f"# TYPE {name} {kind}"
     for full, labels, value in samples:

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from weft.api import fields, policy
-from weft.api.errors import STATUS, ErrorEnvelope
+from weft.api.dialect import WEFT, Dialect
+from weft.api.errors import STATUS
 from weft.api.operation import Call, Operation
 from weft.base.version import VERSION
 
@@ -43,23 +44,22 @@ _SECURITY = {
 }
 
 
-def document(operations: Sequence[Operation]) -> dict[str, Any]:
+def document(operations: Sequence[Operation], dialect: Dialect = WEFT) -> dict[str, Any]:
     """The whole document."""
     kinds = [kind for one in operations for kind in (one.body, one.query, one.answer) if kind is not None]
-    schemas, components = msgspec.json.schema_components([*kinds, ErrorEnvelope], ref_template=_REF)
-    written = {_identity(kind): schema for kind, schema in zip([*kinds, ErrorEnvelope], schemas, strict=True)}
+    schemas, components = msgspec.json.schema_components([*kinds, dialect.envelope], ref_template=_REF)
+    written = {_identity(kind): schema for kind, schema in zip([*kinds, dialect.envelope], schemas, strict=True)}
     for name, extra in _extras(kinds):
         components[name] |= extra
     paths: dict[str, Any] = {}
     for one in operations:
-        paths.setdefault(one.template, {})[one.method.lower()] = _operation(one, written, components)
+        paths.setdefault(one.template, {})[one.method.lower()] = _operation(one, written, components, dialect)
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "Weft",
+            "title": dialect.title,
             "version": VERSION,
-            "description": "Work that must not be lost, on PostgreSQL. Every refusal is `{\"error\": {code, message, "
-            "request_id}}`. Lists are keyset pages: pass `next_cursor` as `cursor`.",
+            "description": dialect.description,
         },
         "servers": [{"url": "/"}],
         "paths": paths,
@@ -76,16 +76,18 @@ def _cached(operations: tuple[Operation, ...]) -> dict[str, Any]:
     return document(operations)
 
 
-def _operation(one: Operation, written: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+def _operation(
+    one: Operation, written: dict[str, Any], components: dict[str, Any], dialect: Dialect
+) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": operation_id(one),
         "summary": one.summary,
         "tags": [one.template.split("/")[2] if one.template.startswith("/v1/") else "server"],
-        "responses": _responses(one, written),
+        "responses": _responses(one, written, dialect),
     }
     if one.description:
         found["description"] = one.description
-    if parameters := [*_path(one), *_query(one, written, components), *_headers(one)]:
+    if parameters := [*_path(one, dialect), *_query(one, written, components), *_headers(one)]:
         found["parameters"] = parameters
     if one.body is not None:
         content: dict[str, Any] = {"schema": written[_identity(one.body)]}
@@ -105,11 +107,13 @@ def operation_id(one: Operation) -> str:
     return re.sub(r"\W+", "_", f"{one.method.lower()}{one.template}").strip("_")
 
 
-def _responses(one: Operation, written: dict[str, Any]) -> dict[str, Any]:
+def _responses(one: Operation, written: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for status, meaning in {one.status: "Done.", **one.also}.items():
         answer: dict[str, Any] = {"description": meaning}
-        if one.media_type != "application/json":
+        if status == 204:
+            pass
+        elif one.media_type != "application/json":
             shape = _EVENTS if one.media_type == "text/event-stream" else {"type": "string"}
             answer["content"] = {one.media_type: {"schema": shape}}
         elif one.answer is not None:
@@ -121,10 +125,10 @@ def _responses(one: Operation, written: dict[str, Any]) -> dict[str, Any]:
     if one.etag:
         found["304"] = {"description": MEANINGS[304]}
         found[str(one.status)]["headers"] = {"ETag": {"schema": {"type": "string"}}}
-    for status, codes in sorted(_refusals(one).items()):
+    for status, codes in sorted(_refusals(one, dialect).items()):
         found[str(status)] = {
             "description": f"{MEANINGS[status]} Codes: {', '.join(codes)}.",
-            "content": {"application/json": {"schema": written[_identity(ErrorEnvelope)]}},
+            "content": {"application/json": {"schema": written[_identity(dialect.envelope)]}},
         }
     return found
 
@@ -143,11 +147,11 @@ def codes(one: Operation) -> list[str]:
     return sorted(set(found), key=lambda code: (STATUS[code], code))
 
 
-def _refusals(one: Operation) -> dict[int, list[str]]:
+def _refusals(one: Operation, dialect: Dialect) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for code in codes(one):
-        if STATUS[code] not in one.also:
-            found.setdefault(STATUS[code], []).append(code)
+        if dialect.status[code] not in one.also:
+            found.setdefault(dialect.status[code], []).append(code)
     return found
 
 
@@ -155,9 +159,10 @@ def _refusals(one: Operation) -> dict[int, list[str]]:
 _WORDS = {"name": msgspec.json.schema(fields.SecretName), "slug": msgspec.json.schema(fields.Slug)}
 
 
-def _path(one: Operation) -> Iterable[dict[str, Any]]:
+def _path(one: Operation, dialect: Dialect) -> Iterable[dict[str, Any]]:
+    words = {**_WORDS, **dialect.words}
     for name, kind in one.parameters.items():
-        schema = {"type": "string", "format": "uuid"} if kind == "uuid" else _WORDS[name] if kind == "str" else _NAME
+        schema = {"type": "string", "format": "uuid"} if kind == "uuid" else words[name] if kind == "str" else _NAME
         yield {"name": name, "in": "path", "required": True, "schema": schema}
 
 

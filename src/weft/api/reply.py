@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.types import Receive, Send
 
-from weft.api import errors as refusals
+from weft.api.dialect import WEFT, Dialect
 from weft.api.operation import Answer, Operation, Stream
 from weft.base import errors, json
 
@@ -35,15 +35,15 @@ def of(answer: Any, operation: Operation) -> Reply:
     status, headers = operation.status, {}
     if isinstance(answer, Answer):
         status, headers, answer = answer.status or status, dict(answer.headers), answer.body
-    if answer is None and operation.answer is None:
+    if status == 204 or (answer is None and operation.answer is None):
         return Reply(status, b"", headers)
     body = answer if isinstance(answer, bytes) else json.dumps(answer)
     return Reply(status, body, {"content-type": operation.media_type, **headers})
 
 
-def refusal(error: errors.WeftError, *, request_id: str) -> Reply:
+def refusal(error: errors.WeftError, *, request_id: str, dialect: Dialect = WEFT) -> Reply:
     """The envelope of an error of ours, and what HTTP wants said with its status."""
-    status = refusals.status(error)
+    status = dialect.status_of(error)
     headers = {"content-type": "application/json"}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
@@ -51,12 +51,12 @@ def refusal(error: errors.WeftError, *, request_id: str) -> Reply:
         headers["retry-after"] = str(error.details.get("retry_after", _RETRY_AFTER[status]))
     if status == 405:
         headers["allow"] = ", ".join(error.details.get("allow", ()))
-    return Reply(status, refusals.envelope(error, request_id=request_id), headers)
+    return Reply(status, dialect.write(error, request_id), headers)
 
 
-def broken(*, request_id: str) -> Reply:
+def broken(*, request_id: str, dialect: Dialect = WEFT) -> Reply:
     """What is said when the server itself is at fault."""
-    return Reply(500, refusals.internal(request_id=request_id), {"content-type": "application/json"})
+    return Reply(500, dialect.write(None, request_id), {"content-type": "application/json"})
 
 
 def tagged(reply: Reply, *, if_none_match: str | None) -> Reply:

@@ -3,6 +3,7 @@
 The frame gives each request an id, counts and times it, and turns whatever goes wrong into the envelope.
 """
 
+import functools
 import logging
 import re
 import time
@@ -21,10 +22,12 @@ from weft.api import browser, policy, reply, request, routes, work_desk
 from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
 from weft.api.denials import Denials
+from weft.api.dialect import WEFT, Application, Dialect
 from weft.api.endpoint import Endpoint, Service
 from weft.api.limiter import Limiter, Shares
 from weft.api.operation import Operation
 from weft.api.strangers import Strangers
+from weft.api.unlocked import Unlocked
 from weft.api.waiting import Streams, Waiting
 from weft.base import errors
 from weft.db import database as databases
@@ -46,16 +49,20 @@ _GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 def build(
     database: Database, *, hub: Hub | None = None, local: Principal | None = None,
     operations: Sequence[Operation] | None = None, schemes: Mapping[str, Resolver] | None = None,
-    rules: Rules | None = None, sessions: Resolver | None = None, shares: Shares | None = None,
+    rules: Rules | None = None, sessions: Resolver | None = None, shares: Shares | None = None, dialect: Dialect = WEFT,
+    applications: Sequence[Application] = (),
 ) -> Starlette:  # fmt: skip
     """The application. ConfigError if an operation is under no policy.
 
     `hub` makes waiting requests wake at once; without it they poll. `local` is whoever asks, without a credential: only
     for an application inside one process. `schemes` resolve credentials that are no keys, by their prefix; `sessions` what
-    a browser's cookie says. `rules` are for browsers, `shares` say whose rate limits are what.
+    a browser's cookie says. `rules` are for browsers, `shares` say whose rate limits are what. `applications` are served
+    beside Weft's own operations; with `operations` and `dialect` one is served alone.
     """
     table = routes.operations() if operations is None else list(operations)
-    policy.check(table)
+    policy.check(table, exempt=dialect.public)
+    for one in applications:
+        policy.check(one.operations, exempt=one.dialect.public)
     waiting = Waiting(database, hub=hub)
     desk = work_desk.open(database, hub=hub, closed=waiting.closed)
     known = {tokens.PREFIX: desk.tokens.principal, **(schemes or {})}
@@ -65,9 +72,10 @@ def build(
         database=database, credentials=Credentials(database, schemes=known, issuer=issuer), denials=Denials(database),
         operations=table, waiting=waiting, streams=Streams(MOST_STREAMS), desk=desk, hub=hub, local=local,
         limiter=Limiter(database, shares=shares), strangers=Strangers(database), rules=rules or Rules(), sessions=sessions,
+        dialect=dialect, applications=tuple(applications), unlocked=Unlocked(database),
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
-    for operation in table:
+    for operation in [*table, *(one for application in applications for one in application.mounted())]:
         by_path.setdefault(operation.path, []).append(operation)
     # what is spelled out comes before what a parameter would swallow
     paths = sorted(by_path, key=lambda path: (path.count("{"), ":path}" in path, -len(path)))
@@ -76,7 +84,7 @@ def build(
         middleware=[Middleware(Frame, service=service)],
     )
     app.router.redirect_slashes = False
-    app.router.default = _nowhere
+    app.router.default = functools.partial(_nowhere, service)
     app.state.service = service
     return app
 
@@ -113,7 +121,7 @@ class Frame:
             self._service.rules.check_origin(headers, method=scope["method"])
             await self._app(scope, receive, sent)
         except errors.WeftError as error:
-            refusal = reply.refusal(error, request_id=id)
+            refusal = reply.refusal(error, request_id=id, dialect=self._service.spoken(scope["path"]))
             if "weft.org" not in scope and refusal.status in (401, 403):
                 await self._deny(error, scope=scope)
             if refusal.status >= 500:
@@ -125,7 +133,8 @@ class Frame:
         except Exception:
             log.exception("%s failed", _asked(scope))
             if status == 0:
-                await self._refuse(reply.broken(request_id=id), scope=scope, send=sent)
+                broken = reply.broken(request_id=id, dialect=self._service.spoken(scope["path"]))
+                await self._refuse(broken, scope=scope, send=sent)
         finally:
             took = time.perf_counter() - began
             log.info("%s %d %.1f ms", _asked(scope), status, took * 1000)
@@ -159,10 +168,11 @@ async def _no_more() -> Message:
     return {"type": "http.disconnect"}
 
 
-async def _nowhere(scope: Scope, _receive: Receive, _send: Send) -> None:
+async def _nowhere(service: Service, scope: Scope, _receive: Receive, _send: Send) -> None:
     if scope["type"] != "http":
         return
-    raise errors.NotFound("there is nothing at this path (ids are UUIDs); GET /v1/openapi.json lists what there is")
+    lists = service.spoken(scope["path"]).lists
+    raise errors.NotFound(f"there is nothing at this path (ids are UUIDs); GET {lists} lists what there is")
 
 
 def _asked(scope: Scope) -> str:

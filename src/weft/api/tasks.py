@@ -232,7 +232,10 @@ def _why_not_redriven(state: str) -> str:
     if state == "completed":
         return "the task completed; enqueue a new one to do it again"
     if state in ("failed", "timed_out", "cancelled"):
-        return "a newer task with the same dedupe key has taken its place; redrive it when that one has ended"
+        return (
+            "a newer task with the same dedupe key has taken its place (redrive it when that one has ended), or its retry "
+            "policy says that it must never begin twice (lost=False)"
+        )
     return f"the task has not ended (it is {state}); only failed, timed out and cancelled tasks are redriven"
 
 

@@ -14,7 +14,7 @@ from rich.live import Live
 
 from weft.app import App
 from weft.base import errors
-from weft.cli import birth, devkey, enqueue, output, reloading, running, screen, serving, working
+from weft.cli import birth, demo_lab, devkey, enqueue, output, reloading, running, screen, serving, working
 from weft.cli.following import Following
 from weft.cli.stopping import Stopping
 from weft.client.client import Client
@@ -128,7 +128,12 @@ async def _producing(stage: Stage, client: Client) -> AsyncIterator[None]:
     if not stage.demo:
         yield
         return
-    tasks = [asyncio.create_task(_time_first(stage, client)), asyncio.create_task(loading.load(f"{DEMO}:produce")())]
+    worker_key = await devkey.ready(stage.app, role="worker")
+    tasks = [
+        asyncio.create_task(_time_first(stage, client)),
+        asyncio.create_task(loading.load(f"{DEMO}:produce")()),
+        asyncio.create_task(demo_lab.run(stage.url, key=stage.key, worker_key=worker_key)),
+    ]
     try:
         yield
     finally:
@@ -207,6 +212,7 @@ def _hints(stage: Stage, following: Following) -> list[tuple[str, str]]:
     if stage.demo:
         hints.insert(0, ("enqueue one", """weft enqueue hello '{"name": "you"}' --wait"""))
         hints.append(("kill a worker, lose nothing", "weft demo crash"))
+        hints.append(("agents at work (simulated)", "weft aiopslab list --watch"))
         hints.append(("your own app", "weft dev app:app"))
     return hints
 

@@ -11,6 +11,7 @@ from weft.access.principal import Principal
 from weft.api import server
 from weft.app import App
 from weft.base import errors, ids
+from weft.contrib.aiopslab.application import APPLICATION
 from weft.db.database import Database
 
 
@@ -21,7 +22,7 @@ async def application(app: App | None = None, *, org: str | None, actor: str) ->
         opened = await stack.enter_async_context(App()) if app is None else app
         database = await opened.open()
         principal = Principal(org=await _org(database, org), actor=actor, role="operator")
-        yield server.build(database, local=principal)
+        yield server.build(database, local=principal, applications=[APPLICATION])
 
 
 async def _org(database: Database, slug: str | None) -> uuid.UUID:

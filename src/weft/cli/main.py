@@ -36,6 +36,10 @@ COMMANDS = {
         "weft.cli.worker_protocol:worker_protocol",
         "What workers and servers say to each other over HTTP, and whether they do.",
     ),
+    "aiopslab": (
+        "weft.cli.aiopslab:aiopslab",
+        "Problems for AIOps agents: submit them, watch them, run the workers that solve them.",
+    ),
     "login": ("weft.cli.login:login", "Log in to a server, and talk to it from now on."),
     "profile": ("weft.cli.profile:profile", "Name the servers you talk to, with their keys."),
     "completion": ("weft.cli.completion:completion", "Print the script with which a shell completes weft's commands"),

@@ -9,6 +9,7 @@ from weft.api.server import LogRequestId
 from weft.app import App
 from weft.cli.stopping import Stopping
 from weft.cluster import leaders
+from weft.contrib.aiopslab.application import APPLICATION
 
 PORT = 8712
 HOST = "127.0.0.1"
@@ -28,7 +29,7 @@ async def served(app: App, *, host: str = HOST, port: int = PORT, lead: bool = T
         port = listener.getsockname()[1]
         async with (
             app.node(roles=roles, http_port=port) as hub,
-            serving.serving(server.build(database, hub=hub, rules=rules), listener=listener),
+            serving.serving(server.build(database, hub=hub, rules=rules, applications=[APPLICATION]), listener=listener),
         ):
             yield serving.address(listener)
 

@@ -11,7 +11,9 @@ from weft.net.session import Answer
 def error(answer: Answer, *, method: str, url: str) -> errors.WeftError:
     """The error of the envelope, as the class with its code; `details` keep the request id and the status."""
     try:
-        told = msgspec.json.decode(answer.body, type=dict[str, dict[str, Any]])["error"]
+        given = msgspec.json.decode(answer.body, type=dict[str, Any])
+        # applications on top may have an envelope of their own, with the words beside the code
+        told = given["error"] if isinstance(given["error"], dict) else {**given, "message": given["error"]}
         code, message = str(told["code"]), str(told["message"])
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
         # not ours: a proxy, or another program

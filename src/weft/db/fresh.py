@@ -8,6 +8,7 @@ import importlib.resources
 FILES = (
     "db/schema.sql",
     "journal/schema.sql",
+    "journal/outbox.sql",
     "access/schema.sql",
     "access/people.sql",
     "access/secrets.sql",
@@ -24,6 +25,8 @@ FILES = (
     "views/afl.sql",
     "views/orchestration.sql",
     "views/scheduler.sql",
+    "contrib/aiopslab/schema.sql",
+    "contrib/aiopslab/views.sql",
 )
 
 

@@ -11,7 +11,7 @@ What is claimed here is never prefetched: the caller asks for no more than it ca
 import dataclasses
 import datetime as dt
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from weft.base import crash, ids
 from weft.db import statements
@@ -129,6 +129,29 @@ async def claim(
     await _spend(tx, rates=rates, tasks=tasks)
     crash.point("limited claim: before commit")
     return Taken(tasks, contended)
+
+
+async def claim_picked(
+    tx: Tx, *, node_id: str, token: str, lane: Lane, pick: Callable[[int], Awaitable[Sequence[str]]], want: int,
+    lease: dt.timedelta | None = None,
+) -> Taken:  # fmt: skip
+    """As `claim`, but from one lane, and the caller chooses: `pick(n)` answers the ids of at most n that are ready."""
+    sent = time.monotonic()
+    room, rates = await _count(tx, lanes=[lane])
+    if limited := bool(room.places):
+        names = _names(lane.org, lane.queue)
+        if not all(got for _, got in await tx.rows(SQL.lock_limits, {"names": sorted(names)})):
+            return Taken([], contended=True)
+        room, rates = await _count(tx, lanes=[lane])
+        want = room.take(names, want=want)
+    chosen = await pick(want) if want > 0 else []
+    if not chosen:
+        return Taken([])
+    hold = {"node_id": node_id, "token": token, "lease": lease, "limited": limited}
+    tasks = claimed(await tx.rows(SQL.claim_chosen, {"ids": list(chosen), **hold}), token=token, sent=sent)
+    await _spend(tx, rates=rates, tasks=tasks)
+    crash.point("limited claim: before commit")
+    return Taken(tasks)
 
 
 def in_turn(candidates: Sequence[Candidate], shares: Mapping[Lane, int]) -> list[Candidate]:

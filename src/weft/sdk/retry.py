@@ -20,10 +20,12 @@ class Retry:
     cap: dt.timedelta
     jitter: float
     """The delay is moved by up to this share, up or down."""
+    lost: bool
+    """Whether it is tried again after its worker was lost. False: then it has failed, for what must never begin twice."""
 
     def __init__(
         self, *, backoff: Backoff = "exponential", base: dt.timedelta | float | str = 30, multiplier: float = 2.0,
-        cap: dt.timedelta | float | str = 600, jitter: float = 0.1,
+        cap: dt.timedelta | float | str = 600, jitter: float = 0.1, lost: bool = True,
     ) -> None:  # fmt: skip
         waits = {"base": durations.parse(base, name="retry base"), "cap": durations.parse(cap, name="retry cap")}
         if backoff not in ("fixed", "linear", "exponential"):
@@ -34,7 +36,10 @@ class Retry:
             raise errors.InvalidInput(f"retry multiplier {multiplier} must be between 1 and 100")
         if not 0 <= jitter <= 1:
             raise errors.InvalidInput(f"retry jitter {jitter} must be between 0 and 1")
-        for name, value in {**waits, "backoff": backoff, "multiplier": multiplier, "jitter": jitter}.items():
+        if not isinstance(lost, bool):
+            raise errors.InvalidInput(f"retry lost {lost!r} must be True or False")
+        told = {**waits, "backoff": backoff, "multiplier": multiplier, "jitter": jitter, "lost": lost}
+        for name, value in told.items():
             object.__setattr__(self, name, value)
 
     def delay(self, attempt: int, *, chance: float | None = None) -> dt.timedelta:
@@ -58,10 +63,13 @@ class Retry:
             "multiplier": self.multiplier,
             "cap": self.cap.total_seconds(),
             "jitter": self.jitter,
+            # most policies say nothing of it, and are stored as they always were
+            **({} if self.lost else {"lost": False}),
         }
 
 
 DEFAULT = Retry()
+_STORED = ("backoff", "base", "multiplier", "cap", "jitter", "lost")
 
 
 def from_json(stored: dict[str, Any] | None) -> Retry | None:
@@ -69,7 +77,7 @@ def from_json(stored: dict[str, Any] | None) -> Retry | None:
     if stored is None:
         return None
     try:
-        known = {name: stored[name] for name in ("backoff", "base", "multiplier", "cap", "jitter") if name in stored}
+        known = {name: stored[name] for name in _STORED if name in stored}
         return Retry(**known)
     except (errors.InvalidInput, TypeError):
         return None
@@ -83,5 +91,5 @@ def of(value: "Retry | dict[str, Any] | None") -> Retry | None:
         try:
             return Retry(**value)
         except TypeError as error:
-            raise errors.InvalidInput(f"retry: {error}; known: backoff, base, multiplier, cap, jitter") from None
+            raise errors.InvalidInput(f"retry: {error}; known: {', '.join(_STORED)}") from None
     raise errors.InvalidInput(f"retry must be a Retry or a dict, not {type(value).__name__}")

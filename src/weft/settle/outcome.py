@@ -91,7 +91,7 @@ def decide(outcome: Outcome) -> Ending:
         case "lost":
             if task.cancelling:
                 return Finish("cancelled", "requested")
-            if task.losses + 1 >= MAX_LOSSES:
+            if task.losses + 1 >= MAX_LOSSES or not _policy(outcome).lost:
                 return Finish("failed", "lost")
             return Requeue(uncounted=1, lost=1, outcome="lost")
         case _:
@@ -108,6 +108,10 @@ def _after_failure(outcome: Outcome, *, state: Literal["failed", "timed_out"]) -
         return Finish(state, "refused")
     if counted >= allowed:
         return Finish(state, "dead")
-    policy = retries.from_json(task.retry) or outcome.policy or retries.DEFAULT
-    delay = outcome.delay if outcome.delay is not None else policy.delay(max(counted, 1)).total_seconds()
+    delay = outcome.delay if outcome.delay is not None else _policy(outcome).delay(max(counted, 1)).total_seconds()
     return Requeue(delay=delay, outcome=state)
+
+
+def _policy(outcome: Outcome) -> retries.Retry:
+    """What the task says, else its declaration, else the kernel."""
+    return retries.from_json(outcome.task.retry) or outcome.policy or retries.DEFAULT

@@ -28,6 +28,8 @@ class Chore:
     """A result this large means there is more. None: one run does it all."""
     peek: Callable[[Tx], Awaitable[bool]] | None = None
     """One cheap statement that says whether `once` would find anything. Changes nothing, so it needs no fence."""
+    then: Callable[[Database], Awaitable[None]] | None = None
+    """What follows after the commit, outside of any transaction: talking to others."""
 
     @property
     def interval(self) -> dt.timedelta:
@@ -61,7 +63,9 @@ async def once(chore: Chore, *, database: Database, role: str, term: int) -> int
         await leaders.fence(tx, role=role, term=term)
         done = await chore.once(tx)
         crash.point(f"chore: {chore.name}")
-        return done
+    if chore.then is not None and done:
+        await chore.then(database)
+    return done
 
 
 def rest(done: int, *, pause: float, interval: float, batch: int | None) -> float:

@@ -1,24 +1,25 @@
 """The table of chores: what the leader does, how often, and how much at a time."""
 
 import datetime as dt
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from weft.access import idempotency, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
-from weft.journal import audit, feed, sequence
+from weft.journal import audit, feed, outbox, sequence
 from weft.queue import promote, prune
 from weft.settle import rescue
 from weft.upkeep.chore import Chore
 from weft.upkeep.liveness import Liveness
+from weft.upkeep.sender import Sender
 
 _PROMOTER_RESTS = 0.5
 
 
-def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
-    """Every chore, with fresh state: a term begins knowing nothing."""
+def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore] = ()) -> list[Chore]:
+    """Every chore, with fresh state: a term begins knowing nothing. `more`: those of applications on top."""
     liveness = Liveness(own_id=node_id)
-    due = _Due()
+    due, sender = _Due(), Sender()
     table = [
         Chore(
             name="sequencer",
@@ -42,6 +43,9 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
         Chore(name="partition maker", every=_seconds(3600), once=prune.partitions),
         Chore(name="audit sealer", every=_seconds(5), peek=audit.unsealed, once=audit.seal, batch=audit.BATCH),
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
+        Chore(name="outbox", every=_seconds(2), peek=outbox.waiting, once=sender.once, then=sender.send, batch=outbox.BATCH),
+        Chore(name="outbox pruner", every=_seconds(300), once=outbox.prune, batch=outbox.BATCH),
+        *more,
     ]
     if retention is not None:
         table.append(Chore(name="history pruner", every=_seconds(3600), once=_dropping(retention)))

@@ -2,20 +2,25 @@
 
 import asyncio
 import datetime as dt
+from collections.abc import Sequence
 
 from weft.cluster import leaders
 from weft.cluster.pulse import Pulse
 from weft.db.database import Database
 from weft.upkeep import chore, table
+from weft.upkeep.chore import Chore
 
 
 class Upkeep:
     """Waits to be elected, does the chores, stops them at once when deposed, waits again."""
 
-    def __init__(self, database: Database, pulse: Pulse, *, retention: dt.timedelta | None = None) -> None:
+    def __init__(
+        self, database: Database, pulse: Pulse, *, retention: dt.timedelta | None = None, more: Sequence[Chore] = ()
+    ) -> None:
         self._database = database
         self._pulse = pulse
         self._retention = retention
+        self._more = more
 
     async def run(self) -> None:
         while True:
@@ -27,7 +32,7 @@ class Upkeep:
             asyncio.create_task(
                 chore.run(one, database=self._database, role=leaders.SCHEDULER, term=term), name=f"weft {one.name}"
             )
-            for one in table.chores(node_id=self._pulse.node.id, retention=self._retention)
+            for one in table.chores(node_id=self._pulse.node.id, retention=self._retention, more=self._more)
         ]
         try:
             await self._pulse.deposed()

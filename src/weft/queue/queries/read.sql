@@ -39,13 +39,14 @@ order by h.id desc
 limit %(take)s;
 
 -- Finished without success → queued again: the same task, its attempts counted anew, its past kept.
--- One that a newer task with the same dedupe key has replaced stays where it is.
+-- One that a newer task with the same dedupe key has replaced stays where it is, and so does what must never begin twice.
 -- name: redrive
 with gone as (
     delete from weft.task_history as h
     where h.org_id = %(org_id)s
         and h.id = any(%(ids)s::uuid[])
         and h.state in ('failed', 'timed_out', 'cancelled')
+        and (h.retry ->> 'lost') is distinct from 'false'
         and not exists (
             select
             from weft.tasks as t

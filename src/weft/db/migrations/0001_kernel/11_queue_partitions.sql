@@ -1,8 +1,20 @@
--- Partitions of task_history and task_logs: one a month, made ahead by a chore, dropped by retention.
+-- Partitions of what grows with every task (task_history, task_logs, and whatever else is partitioned by a task's id): one
+-- a month, made ahead by a chore, dropped by retention.
 -- They belong to the owner, so the engine reaches them through these two functions only.
 
 create table weft.task_history_default partition of weft.task_history default;
 create table weft.task_logs_default partition of weft.task_logs default;
+
+-- The tables that have a partition a month, by the time in an id, and which of their columns that is.
+create function weft.partitioned() returns table (name text, key text)
+language sql stable set search_path = pg_catalog
+as $$
+    select c.relname::text, a.attname::text
+    from pg_partitioned_table as p
+    join pg_class as c on c.oid = p.partrelid
+    join pg_attribute as a on a.attrelid = c.oid and a.attnum = p.partattrs[0]
+    where c.relnamespace = 'weft'::regnamespace and p.partstrat = 'r' and a.atttypid = 'uuid'::regtype
+$$;
 
 -- Makes the partitions of the current month and the months ahead; answers how many were new.
 create function weft.make_partitions(months_ahead integer default 2) returns integer
@@ -10,6 +22,7 @@ language plpgsql security definer set search_path = pg_catalog set timezone = 'U
 as $$
 declare
     parent text;
+    key text;
     child text;
     first timestamptz;
     low uuid;
@@ -18,7 +31,7 @@ declare
 begin
     -- two leaders at once must not both try
     perform pg_advisory_xact_lock(hashtextextended('weft.make_partitions', 0));
-    foreach parent in array array['task_history', 'task_logs'] loop
+    for parent, key in select p.name, p.key from weft.partitioned() as p order by p.name loop
         for first in
             select generate_series(
                 date_trunc('month', weft.now(), 'UTC'),
@@ -36,7 +49,7 @@ begin
             execute format(
                 'with moved as (delete from weft.%1$I where %2$I >= $1 and %2$I < $2 returning *) '
                 'insert into weft.%3$I select * from moved',
-                parent || '_default', case parent when 'task_logs' then 'task_id' else 'id' end, child) using low, high;
+                parent || '_default', key, child) using low, high;
             execute format(
                 'alter table weft.%I attach partition weft.%I for values from (%L) to (%L)', parent, child, low, high);
             made := made + 1;
@@ -59,7 +72,7 @@ begin
         join pg_class as c on c.oid = i.inhrelid
         join pg_class as p on p.oid = i.inhparent
         where p.relnamespace = 'weft'::regnamespace
-            and p.relname in ('task_history', 'task_logs')
+            and p.relname in (select known.name from weft.partitioned() as known)
             and c.relname ~ '_\d{4}_\d{2}$'
             and to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' <= older_than at time zone 'UTC'
         order by c.relname
