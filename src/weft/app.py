@@ -264,7 +264,7 @@ class App:
             concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
         )  # fmt: skip
         await pulse.start()
-        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention()).run())
+        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention(), hub=hub).run())
         working = asyncio.create_task(worker.run())
         try:
             yield worker
@@ -317,7 +317,7 @@ class App:
         hub = await self._listening()
         pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
         await pulse.start()
-        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention()).run())
+        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention(), hub=hub).run())
         try:
             yield hub
         finally:
