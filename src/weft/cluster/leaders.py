@@ -50,3 +50,8 @@ async def current(tx: Tx, *, role: str) -> Leader | None:
     """Who led last. It leads still if its lease has not run out."""
     found = await tx.row(SQL.current_leader, {"role": role})
     return None if found is None else Leader(*found)
+
+
+async def seen(tx: Tx, *, role: str, within: dt.timedelta) -> bool:
+    """Whether somebody led the role within this time."""
+    return bool(await tx.value(SQL.leader_seen, {"role": role, "older": within}))

@@ -223,3 +223,10 @@ where (l.org_id, l.name) in (
     limit %(take)s
     for update skip locked
 );
+
+-- name: leader_seen
+select exists (
+    select
+    from weft.leaders as l
+    where l.role = %(role)s and l.term > 0 and l.lease_until > weft.now() - %(older)s
+);

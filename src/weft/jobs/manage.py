@@ -42,8 +42,12 @@ async def create(
 
 async def get(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> Job:
     """A job, deleted or not."""
-    row = await tx.row(SQL.get_job, {"id": id, "org_id": org})
-    return _found(row, id)[0]
+    return (await look(tx, id=id, org=org))[0]
+
+
+async def look(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> tuple[Job, dt.datetime]:
+    """A job, deleted or not, and the time."""
+    return _found(await tx.row(SQL.get_job, {"id": id, "org_id": org}), id)
 
 
 async def named(tx: Tx, *, name: str, org: uuid.UUID) -> uuid.UUID:

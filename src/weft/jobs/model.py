@@ -103,6 +103,8 @@ class Execution:
     attempts: list[dict[str, Any]] | None
     cancel_requested_at: dt.datetime | None
     key: str
+    skipped: bool
+    """It never became a task; `error_message` says why."""
 
     @property
     def duration_ms(self) -> int | None:

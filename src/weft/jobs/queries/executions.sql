@@ -3,7 +3,8 @@
 -- An execution as `Execution` has it.
 -- piece: execution
 e.id, e.job_id, j.name, e.worker_id, e.attempt_number, e.status, e.trigger, e.scheduled_time, e.queued_at, e.started_at,
-e.completed_at, e.missed_since, e.backfill_id, e.result, e.error_message, e.attempts, e.cancel_requested_at, e.key
+e.completed_at, e.missed_since, e.backfill_id, e.result, e.error_message, e.attempts, e.cancel_requested_at, e.key,
+e.skipped
 
 -- name: get_execution
 select

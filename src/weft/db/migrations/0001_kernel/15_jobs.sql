@@ -150,8 +150,8 @@ select
     h.result,
     coalesce(e.skipped, t.error ->> 'message', h.error ->> 'message') as error_message,
     coalesce(t.attempts, h.attempts) as attempts,
-    t.run_at,
-    t.cancel_requested_at
+    t.cancel_requested_at,
+    e.skipped is not null as skipped
 from weft.executions as e
 left join weft.tasks as t
     on t.id = e.id and t.org_id = e.org_id
