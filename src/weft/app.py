@@ -21,6 +21,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from weft.access import hosts
+from weft.app_jobs import Jobs
 from weft.base import config, crash, durations, errors, ids
 from weft.base.version import VERSION
 from weft.client.client import Client
@@ -35,6 +36,7 @@ from weft.queue import enqueue, explain, new, tasks
 from weft.queue.explain import Explanation
 from weft.queue.model import Enqueued, LogLine, TaskView
 from weft.queue.new import Options
+from weft.sdk import loading
 from weft.sdk import task as declarations
 from weft.sdk.synchronous import Synchronous
 from weft.sdk.task import Registry, Task
@@ -57,9 +59,13 @@ ROLES = ("gateway", "function", "worker", "scheduler")
 class App:
     """Your tasks and the database they live in. Cheap to make; connects on first use."""
 
-    def __init__(self, *, database_url: str | None = None, settings: config.Settings | None = None) -> None:
+    def __init__(
+        self, *, database_url: str | None = None, settings: config.Settings | None = None, name: str | None = None
+    ) -> None:
+        """`name` says whose the jobs are that `@app.cron` declares; unset, it is the module that makes the app."""
         self.settings = settings or config.load(database_url=database_url)
         self.registry = Registry()
+        self.jobs = Jobs(self.open, registry=self.registry, owner=f"app:{name or loading.caller()}")
         self.sync = Synchronous(self)
         self._database: Database | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -85,6 +91,11 @@ class App:
             return self.registry.add(declared, name=name, version=version, **options)
 
         return declare if function is None else declare(function)
+
+    def cron(self, expression: str, /, **words: Any) -> Callable[[Any], Task[Any, Any]]:
+        """Declares a job that runs the task below at these times: `timezone=`, `name=`, `args=`, and words of a job such as
+        `misfire=`. A worker of this app writes it when it starts, and pauses one that is not declared any more."""
+        return self.jobs.declaring(expression, **words)
 
     # enqueueing
 
@@ -252,6 +263,7 @@ class App:
         `lease` is how long the worker may be out of touch before its tasks are run elsewhere; it beats four times in it.
         """
         database = await self.open()
+        await self.jobs.declare()
         hub = await self._listening()
         handlers = self._handlers()
         node = nodes.here(

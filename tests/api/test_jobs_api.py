@@ -132,7 +132,8 @@ async def test_bad_input_is_refused_and_stores_nothing(
 async def test_every_error_of_the_seeds_table_is_said(api: Caller, database: Database) -> None:
     """INVALID_CRON and INVALID_TIMEZONE: above. RATE_LIMITED: test_limiter.py."""
     missing = await api.get(f"/v1/jobs/{NOWHERE}")
-    assert code(missing) == (404, "JOB_NOT_FOUND") and missing.json()["error"]["message"] == f"Job with ID '{NOWHERE}' not found"
+    assert code(missing) == (404, "JOB_NOT_FOUND")
+    assert missing.json()["error"]["message"] == f"Job with ID '{NOWHERE}' not found"
     for verb in ("pause", "resume", "trigger"):
         assert code(await api.post(f"/v1/jobs/{NOWHERE}/{verb}")) == (404, "JOB_NOT_FOUND")
     assert code(await api.get(f"/v1/executions/{NOWHERE}")) == (404, "NOT_FOUND")

@@ -16,7 +16,7 @@ _TIMES = msgspec.Meta(ge=1, le=100)
 
 
 class RetryConfig(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How often it is tried, and how long is waited: `backoff_seconds`, then `backoff_multiplier` times as long each time."""
+    """How often it is tried, and the pauses: `backoff_seconds`, then `backoff_multiplier` times as long each time."""
 
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
     backoff_seconds: Annotated[int, _PAUSE] | Annotated[float, _PAUSE] = 60
