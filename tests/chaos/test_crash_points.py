@@ -29,6 +29,8 @@ CLIENT = {
 STEERING = ("cancel: before commit", "cancel: committed", "redrive: before commit")
 ROTATING = ("secret rotation: before commit",)
 """tests/cli/test_secret_command.py."""
+JOBS = ("schedule: decided", "schedule: dispatched", "trigger: before commit")
+"""tests/jobs/test_schedulers_die.py."""
 MIGRATING = ("migrate: before commit", "migrate: committed")
 WORKER = (
     "beat: before", "beat: answered#2", "claim: answered", "settle: before", "settle: committed",
@@ -43,7 +45,7 @@ LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for na
 
 
 def test_every_point_has_its_place_here_and_in_the_code() -> None:
-    visited = [*CLIENT, *STEERING, *MIGRATING, *ROTATING, *(one.partition("#")[0] for one in WORKER), *LEADER]
+    visited = [*CLIENT, *STEERING, *MIGRATING, *ROTATING, *JOBS, *(one.partition("#")[0] for one in WORKER), *LEADER]
     assert sorted(visited) == sorted(crash.POINTS)
     named, open_ended = calls()
     assert named | {one for one in crash.POINTS if any(one.startswith(start) for start in open_ended)} == set(crash.POINTS)

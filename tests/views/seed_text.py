@@ -12,6 +12,7 @@ SOURCES = {
     "forge.forge_nodes": ("003", "table", "forge_nodes"),
     "forge.forge_leaders": ("003", "table", "forge_leaders"),
     "forge.forge_jobs": ("003", "table", "forge_jobs"),
+    "forge.forge_cron_runs": ("003", "table", "forge_cron_runs"),
     "forge.forge_migrations": ("003", "table", "forge_migrations"),
     "afl.tasks": ("000", "dataclass", "TaskDefinition"),
     "afl.servers": ("000", "dataclass", "ServerDefinition"),
@@ -23,6 +24,8 @@ SOURCES = {
     "orchestration.tasks": ("004", "table", "tasks"),
     "scheduler.tenants": ("002", "diagram", "TENANT"),
     "scheduler.workers": ("002", "diagram", "WORKER"),
+    "scheduler.jobs": ("002", "table", "jobs"),
+    "scheduler.executions": ("002", "table", "executions"),
 }
 
 _BODY = {

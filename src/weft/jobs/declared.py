@@ -8,9 +8,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weft.base import errors
+from weft.base import errors, json
 from weft.db.tx import Tx
 from weft.jobs import definition, manage
+from weft.jobs.definition import Definition
 from weft.jobs.model import Job
 
 NOT_DECLARED = "NOT_DECLARED"
@@ -63,6 +64,10 @@ async def remove(tx: Tx, name: str, *, org: uuid.UUID, owner: str, actor: str) -
 
 def _same(job: Job, given: Mapping[str, Any]) -> bool:
     """Whether the job says already what is declared, however that is written."""
-    wanted = definition.read(given).columns()
-    present = definition.read(definition.said(job)).columns()
-    return wanted == present
+    return _meaning(definition.read(given)) == _meaning(definition.read(definition.said(job)))
+
+
+def _meaning(one: Definition) -> dict[str, Any]:
+    """Its columns, JSON as values: the order of names in it means nothing."""
+    texts = ("payload", "args", "retry_config", "retry")
+    return {name: json.loads(value) if name in texts else value for name, value in one.columns().items()}
