@@ -55,7 +55,7 @@ bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
 chaos: $(STAMP)
-	$(BIN)/python -m pytest -m chaos -rs
+	WEFT_SCHEDULER_KILLS=100 $(BIN)/python -m pytest -m chaos -rs
 	$(BIN)/python tests/chaos/drive.py $(ARGS)
 
 clean:

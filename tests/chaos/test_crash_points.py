@@ -30,7 +30,7 @@ STEERING = ("cancel: before commit", "cancel: committed", "redrive: before commi
 ROTATING = ("secret rotation: before commit",)
 """tests/cli/test_secret_command.py."""
 JOBS = ("schedule: decided", "schedule: dispatched", "trigger: before commit")
-"""tests/jobs/test_schedulers_die.py."""
+"""test_schedulers.py."""
 MIGRATING = ("migrate: before commit", "migrate: committed")
 WORKER = (
     "beat: before", "beat: answered#2", "claim: answered", "settle: before", "settle: committed",
@@ -41,6 +41,18 @@ NOTED = (
     "values ('00000000-0000-7000-8000-000000000001', 'test', 'test', 'test', 'test') returning id"
 )
 """Something for the sealer."""
+SCHEDULED = """select weft.schedule('job ' || gen_random_uuid(), '{"task": "never"}', delay => '1 day')"""
+"""Something for the scheduler to read, which fires nothing."""
+BACKFILLED = """
+    with job as (
+        insert into weft.jobs (org_id, name, job_type, cron_expression, payload, status)
+        values ('00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'CRON', '@daily', '{}', 'PAUSED')
+        returning id, org_id
+    )
+    insert into weft.backfills (org_id, job_id, start_time, end_time, max_active, actor)
+    select j.org_id, j.id, now(), now(), 1, 'test' from job as j returning id
+"""
+"""A backfill that has nothing left to make."""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
 
 
@@ -159,7 +171,8 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
             # something that is due, something to tell of, and somebody who died
             await witness.enqueue(app, 2)
             await witness.enqueue(app, 1, delay="10ms")
-            rows(witness.url, NOTED)
+            for planted in (NOTED, SCHEDULED, BACKFILLED):
+                rows(witness.url, planted)
             witness.harmed.add(await die(watched_crowd, point))
     await watched_crowd.start()
     await witness.all_ended()
