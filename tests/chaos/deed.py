@@ -43,7 +43,7 @@ async def up(app: App, key: str) -> None:
 
 
 async def main() -> None:
-    deeds = {"enqueue": enqueue, "enqueue_many": enqueue_many, "cancel": cancel, "redrive": redrive, "up": up, "trigger": trigger}
+    deeds = {one.__name__: one for one in (enqueue, enqueue_many, cancel, redrive, up, trigger)}
     app = App(database_url=URL)
     await deeds[sys.argv[1]](app, sys.argv[2])
     await app.close()

@@ -1,6 +1,7 @@
 """`/v1/jobs`: create, look, change, pause, resume, trigger, delete; the next times. As seed 002 has them."""
 
 import datetime as dt
+import time
 import uuid
 from typing import Annotated, Any, Literal
 
@@ -211,16 +212,19 @@ async def preview(call: Call[None, PreviewQuery]) -> Preview:
 
 
 async def must_be_led(call: Call[Any, Any]) -> None:
-    """SchedulerUnavailable if nobody led lately: what is taken on now would only wait. A server in one process is no
-    promise to anybody else, so there it may."""
-    if call.service is not None and call.service.local is not None:
+    """SchedulerUnavailable if nobody led lately: what is taken on now would only wait. An application in one process is no
+    promise to anybody else, so there it may; and a server that has just begun cannot know yet."""
+    if call.service.local is not None:
         return
     # who leads is the engine's business, not the tenant's
     async with call.database.once() as tx:
-        if not await leaders.seen(tx, role=leaders.SCHEDULER, within=UNSEEN):
-            raise errors.SchedulerUnavailable(
-                f"no scheduler was seen for {UNSEEN.total_seconds():.0f} s; start a server or a worker that may lead"
-            )
+        silence = await leaders.silence(tx, role=leaders.SCHEDULER)
+    if silence is None:
+        silence = dt.timedelta(seconds=time.monotonic() - call.service.began)
+    if silence > UNSEEN:
+        raise errors.SchedulerUnavailable(
+            f"no scheduler was seen for {UNSEEN.total_seconds():.0f} s; start a server or a worker that may lead"
+        )
 
 
 def _answer(job: KernelJob, *, headers: dict[str, str] | None = None) -> Answer:

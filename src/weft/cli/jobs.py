@@ -170,7 +170,7 @@ def resume(*, job: str, where: Where, as_json: bool) -> None:
                      "  weft jobs trigger nightly --payload '{\"args\": {\"n\": 2}}'")  # fmt: skip
 @which
 @click.option("--payload", metavar="JSON", help="Laid over the job's own payload, for this execution.")
-@click.option("--key", "idempotency_key", metavar="KEY", help="Only once for this key.")
+@click.option("--idempotency-key", metavar="KEY", help="Only once for this key.")
 @connecting.options
 @as_json
 def trigger(*, job: str, payload: str | None, idempotency_key: str | None, where: Where, as_json: bool) -> None:

@@ -52,6 +52,7 @@ async def current(tx: Tx, *, role: str) -> Leader | None:
     return None if found is None else Leader(*found)
 
 
-async def seen(tx: Tx, *, role: str, within: dt.timedelta) -> bool:
-    """Whether somebody led the role within this time."""
-    return bool(await tx.value(SQL.leader_seen, {"role": role, "older": within}))
+async def silence(tx: Tx, *, role: str) -> dt.timedelta | None:
+    """How long ago the lease of whoever led last ran out; negative while it holds, None if nobody ever led."""
+    found: dt.timedelta | None = await tx.value(SQL.leader_silence, {"role": role})
+    return found

@@ -224,9 +224,7 @@ where (l.org_id, l.name) in (
     for update skip locked
 );
 
--- name: leader_seen
-select exists (
-    select
-    from weft.leaders as l
-    where l.role = %(role)s and l.term > 0 and l.lease_until > weft.now() - %(older)s
-);
+-- name: leader_silence
+select weft.now() - l.lease_until
+from weft.leaders as l
+where l.role = %(role)s and l.term > 0;

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.base import crash, errors
-from weft.db import statements
+from weft.db import arrays, statements
 from weft.db.tx import Tx
 from weft.jobs import definition, firing, manage
 from weft.jobs.firing import Fire, SetAside
@@ -101,8 +101,9 @@ async def dispatch(tx: Tx, due: Sequence[Due]) -> int:
     if fires:
         await tx.run(
             SQL.advance,
-            {"ids": [one.id for one in fires], "waiting": [one.waiting for one in fires],
-             "due_at": [one.due_at for one in fires], "fired": [one.times[-1] if one.times else None for one in fires]},
+            {"ids": arrays.plain([str(one.id) for one in fires]), "waiting": arrays.moments([one.waiting for one in fires]),
+             "due_at": arrays.moments([one.due_at for one in fires]),
+             "fired": arrays.moments([one.times[-1] if one.times else None for one in fires])},
         )  # fmt: skip
     return made
 
@@ -132,8 +133,8 @@ async def insert(
         return 0
     jobs, times, keys, missed, skipped = map(list, zip(*wanted, strict=True))
     arguments: dict[str, Any] = {
-        "ids": jobs, "times": times, "keys": keys, "missed": missed, "skipped": skipped, "trigger": trigger,
-        "backfill_id": backfill,
+        "ids": arrays.plain([str(id) for id in jobs]), "times": arrays.moments(times), "keys": arrays.quoted(keys),
+        "missed": arrays.moments(missed), "skipped": arrays.quoted(skipped), "trigger": trigger, "backfill_id": backfill,
     }  # fmt: skip
     made = await tx.rows(SQL.dispatch, arguments)
     if made:
