@@ -19,8 +19,8 @@ async def either(request: pytest.FixtureRequest, database_url: str) -> AsyncIter
 async def test_a_job_from_create_to_delete(either: Shell) -> None:
     made = await either.json(
         "jobs", "create", "nightly", "--cron", "0 2 1 1 *", "--tz", "Europe/Berlin", "--task", "report",
-        "--args", '{"n": 1}', "--tag", "a", "--max-attempts", "5", "--timeout", "1h", "--misfire", "skip", "--overlap", "queue",
-        "--priority", "7",
+        "--args", '{"n": 1}', "--tag", "a", "--max-attempts", "5", "--timeout", "1h", "--misfire", "skip",
+        "--overlap", "queue", "--priority", "7",
     )  # fmt: skip
     assert (made["status"], made["timeout_seconds"], made["retry_config"]["max_attempts"]) == ("ACTIVE", 3600, 5)
     code, said = await either("jobs")
