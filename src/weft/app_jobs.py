@@ -20,6 +20,7 @@ from weft.jobs import backfill, declared, definition, executions, manage
 from weft.jobs import trigger as triggers
 from weft.jobs.executions import Filter, Place, Sort
 from weft.jobs.model import Backfill, Execution, ExecutionStatus, Job, JobType, Status
+from weft.sdk.synchronous import Part
 from weft.sdk.task import Registry, Task
 
 ACTOR = "app"
@@ -35,7 +36,7 @@ _Executions = list[Execution]
 _Declared = list[dict[str, Any]]
 
 
-class Jobs:
+class Jobs(Part):
     """An app's jobs."""
 
     def __init__(self, opened: Callable[[], Awaitable[Database]], *, registry: Registry, owner: str) -> None:

@@ -14,6 +14,7 @@ from weft.access import orgs
 from weft.base import ids
 from weft.db.database import Database
 from weft.jobs import backfill, scheduler
+from weft.queue import lease
 
 CREATE_JOB: dict[str, Any] = json.loads("""
 {
@@ -243,6 +244,22 @@ async def test_an_execution_is_as_its_task_is(
         assert (cancelled.status_code, cancelled.json()["status"]) == (200, "CANCELLED")
     else:
         assert code(cancelled) == (409, "CONFLICT")
+
+
+async def test_an_executions_log_is_paged_and_followed(api: Caller, database: Database) -> None:
+    job = await make(api)
+    id = (await api.post(f"/v1/jobs/{job['job_id']}/trigger")).json()["execution_id"]
+    async with database.tx() as tx:
+        [held] = await hands.claim_plain(tx, kinds=["report"])
+        at = dt.datetime.now(dt.UTC)
+        await lease.write_logs(tx, [lease.Line(id, held.token, at, "info", f"line {n}", None) for n in range(3)])
+        await hands.end(tx, [held], result="{}")
+    page = (await api.get(f"/v1/executions/{id}/logs?limit=2")).json()
+    rest = (await api.get(f"/v1/executions/{id}/logs?cursor={page['next_cursor']}")).json()
+    assert [one["message"] for one in page["items"] + rest["items"]] == ["line 0", "line 1", "line 2"]
+    followed = await api.get(f"/v1/executions/{id}/logs/stream")
+    assert followed.headers["content-type"].startswith("text/event-stream")
+    assert re.findall(r"^event: (\w+)", followed.text, re.M) == ["log", "log", "log", "end"]
 
 
 async def test_a_running_execution_is_told_to_end(api: Caller, database: Database) -> None:

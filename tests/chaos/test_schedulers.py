@@ -78,6 +78,19 @@ async def test_a_trigger_that_dies_before_its_commit_did_nothing(crowd: Crowd) -
         assert value(crowd.url, f"select count(*) from weft.{table}") == 0
 
 
+async def test_a_job_from_plain_sql_is_fired_run_and_done_by_real_processes(crowd: Crowd) -> None:
+    await crowd.start()
+    schedule = "select weft.schedule(%s, '{\"task\": \"quick\"}', delay => '0')"
+    for name in ("one", "two"):
+        rows(crowd.url, schedule, name)
+    done = "select count(*) from weft.execution_states where status = 'COMPLETED'"
+    await until(lambda: value(crowd.url, done) == 2)
+    assert rows(crowd.url, "select distinct status from weft.jobs") == [("COMPLETED",)]
+    assert sorted(one.task for one in crowd.diary()) == sorted(
+        row[0] for row in rows(crowd.url, "select id::text from weft.executions")
+    )
+
+
 async def test_leaders_that_are_killed_and_frozen_miss_no_time_and_fire_none_twice(
     crowd: Crowd, capsys: pytest.CaptureFixture[str]
 ) -> None:

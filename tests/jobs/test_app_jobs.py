@@ -78,6 +78,17 @@ async def test_sqlalchemys_transactions_will_do_too(app: App, database_url: str)
     assert (await app.jobs.get("mine")).cron_expression == "@hourly"
 
 
+def test_code_that_is_not_async_has_jobs_too(database_url: str) -> None:
+    app = App(database_url=database_url)
+    made = app.sync.jobs.create("mine", REPORT, cron="@daily")
+    with psycopg.connect(database_url, connect_timeout=10) as mine:
+        app.sync.jobs.pause("mine", tx=mine)
+        execution = app.sync.jobs.trigger(made.id, tx=mine)
+    assert app.sync.jobs.get("mine").status == "PAUSED"
+    assert [one.id for one in app.sync.jobs.executions("mine")] == [execution.id]
+    app.sync.close()
+
+
 def declaring(url: str, *names: str, cron: str = "@daily") -> App:
     app = App(database_url=url, name="shop")
     for name in names:

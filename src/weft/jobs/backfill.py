@@ -53,6 +53,7 @@ async def create(
     row = await tx.row(SQL.insert_backfill, arguments)
     assert row is not None
     made = Backfill(*row)
+    await tx.rows(SQL.tell_backfiller)
     await record.record(
         tx, org_id=org, actor=actor, action="job.backfill", object_type="job", object_id=str(job_id),
         after={"backfill_id": made.id, "start": start, "end": end, "max_active": max_active},

@@ -49,10 +49,11 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
         Chore(name="job scheduler", every=firing.every, peek=firing.peek, once=firing.once, wake=JOBS),
         Chore(
             name="backfiller",
-            every=_seconds(2),
+            every=_seconds(5),
             peek=backfill.any_running,
             once=backfill.Backfiller().once,
             batch=backfill.BATCH,
+            wake=JOBS,
         ),
         Chore(name="execution pruner", every=_seconds(60), once=scheduler.prune, batch=scheduler.PRUNED),
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),

@@ -85,6 +85,9 @@ returning
     -- use: backfill
 ;
 
+-- name: tell_backfiller
+select pg_notify('weft_jobs', '');
+
 -- name: list_backfills
 select
     -- use: backfill
