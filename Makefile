@@ -17,7 +17,7 @@ AGAIN := --reruns 1
 # No new process for one that died: xdist 3.8 with --dist loadfile then waits forever for what was left in it.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(AGAIN) -rsR
 # What speaks SQL; the rest is the same on every PostgreSQL.
-ON_15 := $(wildcard $(addprefix tests/,cluster journal queue settle upkeep views worker \
+ON_15 := $(wildcard $(addprefix tests/,cluster jobs journal queue settle upkeep views worker \
   chaos/test_cuts.py chaos/test_planted.py chaos/test_stale.py chaos/test_versions.py))
 ARGS ?=
 

@@ -47,7 +47,7 @@ def nodes(plan: Any) -> Iterator[dict[str, Any]]:
         yield from nodes(child)
 
 
-def explain(url: str, name: str, **values: Any) -> list[dict[str, Any]]:
+def explain(url: str, name: str, /, **values: Any) -> list[dict[str, Any]]:
     with work(url) as connection:
         plan = prepared.explain(connection, name, options=", analyze, buffers", values=values, text=SQL.texts[name])
     return list(nodes(plan["Plan"]))
@@ -64,6 +64,22 @@ def test_the_due_query_reads_only_due_rows(jobs_url: str) -> None:
 def test_asking_for_the_next_one_reads_one_entry(jobs_url: str) -> None:
     found = explain(jobs_url, "next_due_job")
     assert [one["Actual Rows"] for one in found if one.get("Index Name") == "jobs_due"] == [1]
+
+
+NAMED: dict[str, dict[str, Any]] = {
+    "job_named": {"org_id": ORG, "name": "job 77"},
+    "lock_job_named": {"org_id": ORG, "name": "job 77"},
+    "jobs_by_name": {
+        "org_id": ORG, "status": None, "job_type": None, "tag": None, "prefix": "job 77", "after_name": "", "take": 51,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_name_is_found_among_many(jobs_url: str, name: str) -> None:
+    found = explain(jobs_url, name, **NAMED[name])
+    assert "jobs_by_name" in [one.get("Index Name") for one in found]
+    assert found[0]["Shared Hit Blocks"] + found[0]["Shared Read Blocks"] < 500
 
 
 @pytest.mark.parametrize("name", ["dispatch", "advance", "set_aside", "busy_jobs", "read_jobs"])

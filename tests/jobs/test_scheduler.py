@@ -94,6 +94,19 @@ async def test_what_was_missed_fires_by_the_policy(tx: Tx, policy: str, expected
         assert one == since
 
 
+async def test_what_catches_up_with_much_does_so_in_several_transactions(
+    tx: Tx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "MOST", 100)
+    jobs = [await make(tx, f"job {n}", misfire="catch_up", catch_up_limit=1000) for n in range(4)]
+    for job in jobs:
+        await late(tx, job, by=HOUR)
+    made = []
+    while await fire(tx):
+        made.append(await tx.value("select count(*) from weft.executions"))
+    assert made == [61, 122, 183, 244]
+
+
 async def test_a_one_time_job_is_completed_when_it_has_fired(tx: Tx) -> None:
     now = await tx.value("select weft.now()")
     once = await make(tx, "once", run_at=now - HOUR)

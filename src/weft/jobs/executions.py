@@ -45,6 +45,8 @@ class Place:
 
 async def jobs(tx: Tx, *, org: uuid.UUID, filter: Filter, sort: Sort, place: Place, take: int) -> list[Job]:
     """A page of jobs."""
+    if sort == "name" and filter.status == "DELETED":
+        raise errors.InvalidInput("deleted jobs have no name to sort by: it is free for others; sort by created_at")
     arguments = {
         "org_id": org, "take": take, "before": place.id or ids.NEWEST, "after": place.id or uuid.UUID(int=0),
         "after_name": place.name, "after_time": place.time, **dataclasses.asdict(filter),

@@ -30,7 +30,11 @@ BATCH = 2000
 
 PRUNED = 1000
 
+MOST = 20_000
+"""Executions in one transaction, if some jobs catch up with many."""
+
 _SOONEST = 0.002
+_LOCKED = 0.1
 _OVERLAPS = "the execution before has not ended (overlap: skip)"
 _OVERTAKEN = "a later time of the job took its place (overlap: cancel_previous)"
 
@@ -60,8 +64,8 @@ class Scheduler:
         """A batch of due jobs; answers how many there were."""
         due = [Due(*row) for row in await tx.rows(SQL.due_jobs, {"take": BATCH})]
         await _carefully(tx, due)
-        # what is locked by somebody else is found by the next look; until then there may be others
-        self._next, self._more = None, len(due) == BATCH
+        # look again at once, there may be more; but what somebody else has locked is waited for
+        self._next, self._more = _LOCKED, bool(due)
         return len(due)
 
 
@@ -86,7 +90,7 @@ async def dispatch(tx: Tx, due: Sequence[Due]) -> int:
     """Fires what is to be fired of these jobs, which are locked; answers how many executions that made."""
     if not due:
         return 0
-    decided = [firing.decide(job) for job in due]
+    decided, due = _some([firing.decide(job) for job in due], due)
     known = await _known_secrets(tx, due)
     for n, job in enumerate(due):
         if isinstance(decided[n], Fire) and decided[n].times and (lacking := firing.missing(job, known=known)):  # type: ignore[union-attr]
@@ -106,6 +110,16 @@ async def dispatch(tx: Tx, due: Sequence[Due]) -> int:
              "fired": arrays.moments([one.times[-1] if one.times else None for one in fires])},
         )  # fmt: skip
     return made
+
+
+def _some(decided: list[Fire | SetAside], due: Sequence[Due]) -> tuple[list[Fire | SetAside], Sequence[Due]]:
+    """The first of them, not more than one transaction should hold; the others stay due."""
+    executions = 0
+    for n, one in enumerate(decided):
+        executions += len(one.times) if isinstance(one, Fire) else 0
+        if executions > MOST and n > 0:
+            return decided[:n], due[:n]
+    return decided, due
 
 
 async def set_aside(tx: Tx, jobs: Sequence[SetAside]) -> None:

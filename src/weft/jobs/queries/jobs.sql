@@ -90,7 +90,7 @@ select
     -- use: job
     , weft.now()
 from weft.jobs as j
-where j.org_id = %(org_id)s and j.name = %(name)s and j.status <> 'DELETED'
+where j.org_id = %(org_id)s and j.name collate "C" = %(name)s::text and j.status <> 'DELETED'
 for no key update;
 
 -- Deleted ones too: their executions still name them.
@@ -104,7 +104,7 @@ where j.id = %(id)s and j.org_id = %(org_id)s;
 -- name: job_named
 select j.id
 from weft.jobs as j
-where j.org_id = %(org_id)s and j.name = %(name)s and j.status <> 'DELETED';
+where j.org_id = %(org_id)s and j.name collate "C" = %(name)s::text and j.status <> 'DELETED';
 
 -- What the filters of lists have in common.
 -- piece: wanted
@@ -134,14 +134,18 @@ where
 order by j.id
 limit %(take)s;
 
+-- Along the index of names, which knows no deleted ones, from the prefix to its end.
 -- name: jobs_by_name
 select
     -- use: job
 from weft.jobs as j
 where
     -- use: wanted
-    and (j.name, j.id) > (%(after_name)s, %(after)s)
-order by j.name, j.id
+    and j.status <> 'DELETED'
+    and j.name collate "C" > %(after_name)s::text
+    and j.name collate "C" >= coalesce(%(prefix)s::text, '')
+    and j.name collate "C" < coalesce(%(prefix)s::text, '') || U&'\+10FFFF'
+order by j.name collate "C"
 limit %(take)s;
 
 -- Along the scheduler's own index: only jobs that wait for a time.

@@ -50,7 +50,8 @@ with (fillfactor = 80);
 
 -- The scheduler's look: what is due comes first, and nothing else is touched.
 create index jobs_due on weft.jobs (due_at, id) where due_at is not null;
-create unique index jobs_by_name on weft.jobs (org_id, name) where status <> 'DELETED';
+-- By bytes, so that names that begin alike lie together whatever the database's own order is.
+create unique index jobs_by_name on weft.jobs (org_id, name collate "C") where status <> 'DELETED';
 create index jobs_by_org on weft.jobs (org_id, id);
 create index jobs_owned on weft.jobs (org_id, owner) where owner is not null;
 

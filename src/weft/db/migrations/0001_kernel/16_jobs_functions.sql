@@ -70,7 +70,7 @@ declare
 begin
     update weft.jobs as j
     set status = 'DELETED', next_run_time = null, due_at = null, version = j.version + 1, updated_at = weft.now()
-    where j.org_id = the_org and j.name = unschedule.name and j.status <> 'DELETED';
+    where j.org_id = the_org and j.name collate "C" = unschedule.name and j.status <> 'DELETED';
     return found;
 end;
 $$;
