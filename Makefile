@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restar
 # as tests/in_memory.py does it
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
 # What speaks SQL; the rest is the same on every PostgreSQL.
-ON_15 := $(wildcard $(addprefix tests/,cluster journal queue settle upkeep views worker \
+ON_15 := $(wildcard $(addprefix tests/,cluster jobs journal queue settle upkeep views worker \
   chaos/test_cuts.py chaos/test_planted.py chaos/test_stale.py chaos/test_versions.py \
   aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py))
 ARGS ?=
@@ -59,7 +59,7 @@ bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
 chaos: $(STAMP)
-	$(BIN)/python -m pytest -m chaos -rs
+	WEFT_SCHEDULER_KILLS=100 $(BIN)/python -m pytest -m chaos -rs
 	PYTHONPATH=tests $(BIN)/python tests/chaos/drive.py $(ARGS)
 
 clean:

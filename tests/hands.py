@@ -94,3 +94,13 @@ async def make_due(tx: Tx, *identifiers: str) -> None:
 
 async def count(tx: Tx, table: str = "tasks") -> int:
     return int(await tx.value(f"select count(*) from weft.{table}"))
+
+
+async def lead(tx: Tx) -> None:
+    """As if somebody led the scheduler, today and tomorrow."""
+    await tx.run(
+        "insert into weft.leaders (role, node_id, term, lease_until) "
+        "values ('scheduler', %(node)s, 1, now() + interval '2 days') "
+        "on conflict (role) do update set term = 1, lease_until = excluded.lease_until",
+        {"node": NODE},
+    )

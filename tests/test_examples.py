@@ -22,6 +22,7 @@ SAYS = {
     "plain_sql": ["Hello, SQL!"],
     "progress": [" %: at ", "cancelling", "cancelled: cancelled"],
     "retries": ["flaky → worked on attempt 3", "polite → waited as asked", "no retry will help", "somebody else did it"],
+    "scheduled": ["tidy fires next at", "remember, Ada → COMPLETED", "older than 7 days"],
     "transaction": ["is on its way", "rolled back: unknown"],
 }
 

@@ -21,6 +21,10 @@ ROWS = {
     "values (weft.uuid7(), %(org)s, 'mail', 'q', 'q', '{}', 'failed', 50, 1, 0, 0, now(), now(), now())",
     "task_logs": "(task_id, org_id, attempt, at, level, message) values (weft.uuid7(), %(org)s, 1, now(), 'info', 'm')",
     "dedupe_keys": "(org_id, kind, dedupe_key, task_id) values (%(org)s, 'mail', 'k', weft.uuid7())",
+    "jobs": "(org_id, name, job_type, cron_expression, payload) values (%(org)s, 'j', 'CRON', '@daily', '{}')",
+    "executions": "(id, org_id, job_id, scheduled_time) values (weft.uuid7(), %(org)s, weft.uuid7(), now())",
+    "backfills": "(org_id, job_id, start_time, end_time, max_active, actor) "
+    "values (%(org)s, weft.uuid7(), now(), now(), 1, 'a')",
     "queues": "(org_id, name) values (%(org)s, 'q')",
     "locks": "(org_id, name, owner, token, expires_at) values (%(org)s, 'l', 'o', gen_random_uuid(), now())",
     "nodes": "(id, org_id, hostname, ip_address, pid, version, lease) "

@@ -14,8 +14,10 @@ import prepared
 import weft
 from weft.access import keys, tiers, users
 from weft.cluster import model as cluster
+from weft.cron import misfire
 from weft.db import fresh, statements
 from weft.db.tx import Tx
+from weft.jobs import model as jobs
 from weft.journal import feed, outbox
 from weft.queue import model as queue
 from weft.settle import outcome
@@ -127,6 +129,12 @@ STATES = {
     ("task_history", "reason"): queue.Reason,
     ("task_logs", "level"): queue.LogLevel,
     ("nodes", "status"): cluster.NodeStatus,
+    ("jobs", "job_type"): jobs.JobType,
+    ("jobs", "status"): jobs.Status,
+    ("jobs", "misfire"): misfire.Misfire,
+    ("jobs", "overlap"): jobs.Overlap,
+    ("executions", "trigger"): jobs.Trigger,
+    ("backfills", "state"): jobs.BackfillState,
     ("keys", "role"): keys.KeyRole,
     ("users", "role"): users.UserRole,
     ("orgs", "tier"): tiers.Tier,

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from weft.access import hosts
+from weft.app_jobs import Jobs
 from weft.base import config, crash, durations, errors, ids
 from weft.base.memory import Memory
 from weft.base.version import VERSION
@@ -36,6 +37,7 @@ from weft.queue import enqueue, explain, new, tasks
 from weft.queue.explain import Explanation
 from weft.queue.model import Enqueued, LogLine, TaskView
 from weft.queue.new import Options
+from weft.sdk import loading
 from weft.sdk import task as declarations
 from weft.sdk.synchronous import Synchronous
 from weft.sdk.task import Registry, Task
@@ -59,9 +61,13 @@ ROLES = ("gateway", "function", "worker", "scheduler")
 class App:
     """Your tasks and the database they live in. Cheap to make; connects on first use."""
 
-    def __init__(self, *, database_url: str | None = None, settings: config.Settings | None = None) -> None:
+    def __init__(
+        self, *, database_url: str | None = None, settings: config.Settings | None = None, name: str | None = None
+    ) -> None:
+        """`name` says whose the jobs are that `@app.cron` declares; unset, it is the module that makes the app."""
         self.settings = settings or config.load(database_url=database_url)
         self.registry = Registry()
+        self.jobs = Jobs(self.open, registry=self.registry, owner=f"app:{name or loading.caller()}")
         self.sync = Synchronous(self)
         self._database: Database | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -87,6 +93,11 @@ class App:
             return self.registry.add(declared, name=name, version=version, **options)
 
         return declare if function is None else declare(function)
+
+    def cron(self, expression: str, /, **words: Any) -> Callable[[Any], Task[Any, Any]]:
+        """Declares a job that runs the task below at these times: `timezone=`, `name=`, `args=`, and words of a job such as
+        `misfire=`. A worker of this app writes it when it starts, and pauses one that is not declared any more."""
+        return self.jobs.declaring(expression, **words)
 
     # enqueueing
 
@@ -254,6 +265,7 @@ class App:
         `lease` is how long the worker may be out of touch before its tasks are run elsewhere; it beats four times in it.
         """
         database = await self.open()
+        await self.jobs.declare()
         hub = await self._listening()
         handlers = self._handlers()
         node = nodes.here(
@@ -266,7 +278,7 @@ class App:
             concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
         )  # fmt: skip
         await pulse.start()
-        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention(), more=aiopslab.CHORES).run())
+        upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
         working = asyncio.create_task(worker.run())
         try:
             yield worker
@@ -319,7 +331,7 @@ class App:
         hub = await self._listening()
         pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
         await pulse.start()
-        upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention(), more=aiopslab.CHORES).run())
+        upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
         try:
             yield hub
         finally:
@@ -343,6 +355,9 @@ class App:
             async with self._database.once() as tx:
                 known = self._allowed.keep(org, await hosts.of(tx, uuid.UUID(org)), asked=asked)
         return known
+
+    def _upkeep(self, database: Database, pulse: Pulse, hub: Hub) -> Upkeep:
+        return Upkeep(database, pulse, retention=self._retention(), more=aiopslab.CHORES, hub=hub)
 
     def _retention(self) -> dt.timedelta | None:
         days = self.settings.retention_days

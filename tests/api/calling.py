@@ -51,6 +51,7 @@ async def caller(database: Database, **built: Any) -> Caller:
     """A caller of an application on this database, with a key of every role in two orgs."""
     made: dict[str, str] = {}
     async with database.tx() as tx:
+        await hands.lead(tx)
         other = await hands.new_org(tx, "other")
         for org, prefix in ((ids.DEFAULT_ORG, ""), (other, "other:")):
             for role in ROLES:

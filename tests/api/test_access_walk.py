@@ -157,6 +157,7 @@ BEYOND_THE_TENANT = {
     "credentials.py": "looks up whom a credential stands for: the org is what it asks",
     "limiter.py": "takes from buckets, which no tenant may; they hold numbers only",
     "health.py": "asks which migrations there are, for nobody",
+    "jobs.py": "asks whether anybody leads, which no tenant may know; it says yes or no",
     "keys.py": "tenants must not make keys; confined to the org",
     "orgs.py": "operators see every org; an admin's own is confined to it",
     "roles.py": "tenants must not hand out roles; confined to the org",

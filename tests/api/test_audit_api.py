@@ -132,12 +132,61 @@ async def _rename(api: Caller, _database: Database) -> Any:
     return await api.patch(f"/v1/orgs/{ids.DEFAULT_ORG}", {"name": "Another"})
 
 
+_HOURLY = {"name": "hourly", "job_type": "CRON", "cron_expression": "@hourly", "payload": {"task": "mail"}}
+_PAST = {"start": "2024-01-01T00:00:00Z", "end": "2024-01-02T00:00:00Z"}
+
+
+async def job(api: Caller) -> str:
+    return str((await api.post("/v1/jobs", _HOURLY)).json()["job_id"])
+
+
+async def _steer_job(api: Caller, verb: str) -> Any:
+    return await api.post(f"/v1/jobs/{await job(api)}/{verb}")
+
+
+async def _resume_job(api: Caller, _database: Database) -> Any:
+    id = await job(api)
+    await api.post(f"/v1/jobs/{id}/pause")
+    return await api.post(f"/v1/jobs/{id}/resume")
+
+
+async def _change_job(api: Caller, _database: Database) -> Any:
+    return await api.put(f"/v1/jobs/{await job(api)}", {"version": 1, "cron_expression": "@daily"})
+
+
+async def _delete_job(api: Caller, _database: Database) -> Any:
+    return await api.delete(f"/v1/jobs/{await job(api)}")
+
+
+async def _backfill(api: Caller, _database: Database) -> Any:
+    return await api.post(f"/v1/jobs/{await job(api)}/backfills", _PAST)
+
+
+async def _end_backfill(api: Caller, database: Database) -> Any:
+    made = (await _backfill(api, database)).json()
+    return await api.post(f"/v1/backfills/{made['backfill_id']}/cancel")
+
+
+async def _cancel_execution(api: Caller, _database: Database) -> Any:
+    made = (await _steer_job(api, "trigger")).json()
+    return await api.post(f"/v1/executions/{made['execution_id']}/cancel")
+
+
 DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/tasks": (lambda api, _: api.post("/v1/tasks", {"kind": "mail"}), "task.create", "key:admin"),
     "POST /v1/tasks/batch": (
         lambda api, _: api.post("/v1/tasks/batch", {"tasks": [{"kind": "a"}, {"kind": "b"}]}), "task.create", "key:admin"),
     "POST /v1/tasks/{id}/cancel": (_cancel, "task.cancel", "key:admin"),
     "POST /v1/tasks/{id}/redrive": (_redrive, "task.redrive", "key:admin"),
+    "POST /v1/jobs": (lambda api, _: api.post("/v1/jobs", _HOURLY), "job.create", "key:admin"),
+    "PUT /v1/jobs/{id}": (_change_job, "job.change", "key:admin"),
+    "DELETE /v1/jobs/{id}": (_delete_job, "job.delete", "key:admin"),
+    "POST /v1/jobs/{id}/pause": (lambda api, _: _steer_job(api, "pause"), "job.pause", "key:admin"),
+    "POST /v1/jobs/{id}/resume": (_resume_job, "job.resume", "key:admin"),
+    "POST /v1/jobs/{id}/trigger": (lambda api, _: _steer_job(api, "trigger"), "job.trigger", "key:admin"),
+    "POST /v1/jobs/{id}/backfills": (_backfill, "job.backfill", "key:admin"),
+    "POST /v1/backfills/{id}/cancel": (_end_backfill, "job.backfill_cancel", "key:admin"),
+    "POST /v1/executions/{id}/cancel": (_cancel_execution, "execution.cancel", "key:admin"),
     "PATCH /v1/queues/{name}": (lambda api, _: api.patch("/v1/queues/a", {"max_running": 3}), "queue.set", "key:admin"),
     "POST /v1/queues/{name}/pause": (lambda api, _: api.post("/v1/queues/a/pause"), "queue.set", "key:admin"),
     "POST /v1/queues/{name}/resume": (_resume, "queue.set", "key:admin"),

@@ -25,6 +25,7 @@ from weft.api.operation import Operation
 from weft.cluster import locks
 from weft.db.database import Database
 from weft.db.tx import Tx
+from weft.jobs import backfill, manage, trigger
 from weft.journal import record
 from weft.queue import lease, tasks
 from weft.queue.tasks import QueueSettings
@@ -114,6 +115,19 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
             found.append(str(key.id))
         await record.record(tx, org_id=org, actor=canary(), action="a", object_type="t", object_id=canary())
         found += [str(lock.token), str(user.id), str(role.id)]
+        await hands.lead(tx)
+        payload = {"task": canary(), "args": {"x": canary()}}
+        what_and_when = {"name": canary(), "cron_expression": "0 * * * *", "payload": payload}
+        job = await manage.create(tx, what_and_when, org=org, actor="test")
+        execution, _ = await trigger.trigger(tx, id=job.id, org=org, actor="test")
+        past = dt.datetime.now(dt.UTC) - dt.timedelta(days=2)
+        back = await backfill.create(
+            tx, job_id=job.id, org=org, start=past, end=past + dt.timedelta(days=1), max_active=1, actor="test"
+        )
+        found += [str(job.id), str(execution), str(back.id)]
+        running = await hands.claim_plain(tx, kinds=[str(payload["task"])])
+        at = dt.datetime.now(dt.UTC)
+        await lease.write_logs(tx, [lease.Line(str(execution), running[0].token, at, "info", canary(), None)])
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://weft") as client:
         head = {"authorization": f"Bearer {opens['writer']}", "idempotency-key": name["idem"]}
         once = await client.post("/v1/tasks", json={"kind": "once", "payload": {"secret": canary()}}, headers=head)
@@ -129,7 +143,7 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
         kept = await client.put(f"/v1/secrets/{name['secret']}", json={"value": canary()}, headers=as_admin)
         assert kept.is_success, kept.text
         cursors = []
-        for path in ("tasks", "keys", "dead", "users", "audit"):
+        for path in ("tasks", "keys", "dead", "users", "audit", "jobs"):
             listed = await client.get(f"/v1/{path}?limit=1", headers=as_admin)
             cursors.append(listed.json()["next_cursor"])
     async with database.tx() as tx:

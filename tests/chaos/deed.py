@@ -33,13 +33,17 @@ async def redrive(app: App, key: str) -> None:
         await tasks.redrive(tx, org=ids.DEFAULT_ORG, ids=[uuid.UUID(key)], actor="chaos")
 
 
+async def trigger(app: App, key: str) -> None:
+    await app.jobs.trigger(key)
+
+
 async def up(app: App, key: str) -> None:
     async with await psycopg.AsyncConnection.connect(URL, autocommit=True, connect_timeout=10) as owner:
         await migrate.up(owner, migrate.ours())
 
 
 async def main() -> None:
-    deeds = {"enqueue": enqueue, "enqueue_many": enqueue_many, "cancel": cancel, "redrive": redrive, "up": up}
+    deeds = {one.__name__: one for one in (enqueue, enqueue_many, cancel, redrive, up, trigger)}
     app = App(database_url=URL)
     await deeds[sys.argv[1]](app, sys.argv[2])
     await app.close()

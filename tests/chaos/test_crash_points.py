@@ -30,6 +30,8 @@ CLIENT = {
 STEERING = ("cancel: before commit", "cancel: committed", "redrive: before commit")
 ROTATING = ("secret rotation: before commit",)
 """tests/cli/test_secret_command.py."""
+JOBS = ("schedule: decided", "schedule: dispatched", "trigger: before commit")
+"""test_schedulers.py."""
 MIGRATING = ("migrate: before commit", "migrate: committed")
 WORKER = (
     "beat: before", "beat: answered#2", "claim: answered", "settle: before", "settle: committed",
@@ -45,11 +47,23 @@ POSTED = (
     "values ('00000000-0000-7000-8000-000000000001', 'test', weft.uuid7(), 'http://127.0.0.1:9/', '{}') returning id"
 )
 """Something for the outbox, to an address that is refused."""
+SCHEDULED = """select weft.schedule('job ' || gen_random_uuid(), '{"task": "never"}', delay => '1 day')"""
+"""Something for the scheduler to read, which fires nothing."""
+BACKFILLED = """
+    with job as (
+        insert into weft.jobs (org_id, name, job_type, cron_expression, payload, status)
+        values ('00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'CRON', '@daily', '{}', 'PAUSED')
+        returning id, org_id
+    )
+    insert into weft.backfills (org_id, job_id, start_time, end_time, max_active, actor)
+    select j.org_id, j.id, now(), now(), 1, 'test' from job as j returning id
+"""
+"""A backfill that has nothing left to make."""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
 
 
 def test_every_point_has_its_place_here_and_in_the_code() -> None:
-    visited = [*CLIENT, *STEERING, *MIGRATING, *ROTATING, *(one.partition("#")[0] for one in WORKER), *LEADER]
+    visited = [*CLIENT, *STEERING, *MIGRATING, *ROTATING, *JOBS, *(one.partition("#")[0] for one in WORKER), *LEADER]
     assert sorted(visited) == sorted(crash.POINTS)
     named, open_ended = calls()
     assert named | {one for one in crash.POINTS if any(one.startswith(start) for start in open_ended)} == set(crash.POINTS)
@@ -157,8 +171,8 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
             # something that is due, something to tell of, and somebody who died
             await witness.enqueue(app, 2)
             await witness.enqueue(app, 1, delay="10ms")
-            rows(witness.url, NOTED)
-            rows(witness.url, POSTED)
+            for planted in (NOTED, POSTED, SCHEDULED, BACKFILLED):
+                rows(witness.url, planted)
             witness.harmed.add(await die(watched_crowd, point))
     await watched_crowd.start()
     await witness.all_ended()

@@ -12,6 +12,7 @@ SOURCES = {
     "forge.forge_nodes": ("003", "table", "forge_nodes"),
     "forge.forge_leaders": ("003", "table", "forge_leaders"),
     "forge.forge_jobs": ("003", "table", "forge_jobs"),
+    "forge.forge_cron_runs": ("003", "table", "forge_cron_runs"),
     "forge.forge_migrations": ("003", "table", "forge_migrations"),
     "afl.tasks": ("000", "dataclass", "TaskDefinition"),
     "afl.servers": ("000", "dataclass", "ServerDefinition"),
@@ -26,6 +27,8 @@ SOURCES = {
     "aiopslab.tasks": ("001", "list", "Task"),
     "aiopslab.workers": ("001", "list", "Worker"),
     "aiopslab.task_logs": ("001", "list", "TaskLog"),
+    "scheduler.jobs": ("002", "table", "jobs"),
+    "scheduler.executions": ("002", "table", "executions"),
 }
 
 _BODY = {

@@ -16,7 +16,8 @@ DEFAULT_ORG = "00000000-0000-7000-8000-000000000001"
 TYPES = {
     # 003, 004: SQL
     "UUID": {"uuid"}, "VARCHAR": {"character varying"}, "TEXT": {"text"}, "INTEGER": {"integer"}, "INT": {"integer"},
-    "SERIAL": {"integer"}, "TIMESTAMPTZ": {"timestamp with time zone"}, "JSONB": {"jsonb"}, "TEXT[]": {"ARRAY"},
+    "SERIAL": {"integer"}, "TIMESTAMPTZ": {"timestamp with time zone"},
+    "TIMESTAMP": {"timestamp with time zone"}, "JSONB": {"jsonb"}, "TEXT[]": {"ARRAY"},
     # 000: Python
     "str": {"text"}, "list[str]": {"ARRAY"}, "list[HandledCount]": {"jsonb"}, "Optional[dict]": {"jsonb"},
     "Optional[LockMetaData]": {"jsonb"},
@@ -221,6 +222,24 @@ async def test_an_http_worker_s_task_has_a_lease_of_its_own(tx: Tx) -> None:
     assert tuple(task) == (PAST, PAST - dt.timedelta(seconds=30))
 
 
+async def test_jobs_and_executions_are_shown_in_the_words_of_002_and_003(tx: Tx) -> None:
+    job = await put(
+        tx, "jobs", org_id=DEFAULT_ORG, name="nightly", job_type="CRON", cron_expression="@daily", payload="{}", kind="mail"
+    )
+    ran = await finished(tx, state="completed", started_at=PAST, result='{"n": 1}')
+    waits = await unfinished(tx, state="ready", attempt=1)
+    for n, id in enumerate((ran, waits)):
+        await put(tx, "executions", id=id, org_id=DEFAULT_ORG, job_id=job, scheduled_time=PAST + dt.timedelta(days=n))
+    [shown] = await tx.rows("select j.name, j.status, j.version, j.timezone from scheduler.jobs as j")
+    assert tuple(shown) == ("nightly", "ACTIVE", 1, "UTC")
+    rows = await tx.rows("select e.status, e.attempt_number, e.result from scheduler.executions as e order by 1")
+    assert [tuple(row) for row in rows] == [("COMPLETED", 1, {"n": 1}), ("QUEUED", 2, None)]
+    runs = await tx.rows("select c.cron_name, c.scheduled_time, c.status from forge.forge_cron_runs as c order by 2")
+    assert [tuple(row) for row in runs] == [
+        ("nightly", PAST, "completed"), ("nightly", PAST + dt.timedelta(days=1), "pending"),
+    ]  # fmt: skip
+
+
 async def test_a_lock_shows_milliseconds(tx: Tx) -> None:
     await tx.run(
         """
@@ -245,7 +264,10 @@ async def test_a_tenant_sees_its_own_org_through_every_view(tx: Tx) -> None:
         assert await tx.value(f"select count(*) from {view}") == 2
     assert await tx.value("select o.slug from orchestration.orgs as o") == "theirs"
     assert await tx.value("select t.name from scheduler.tenants as t") == "Theirs"
-    for view in ("forge.forge_nodes", "afl.servers", "afl.locks", "scheduler.workers", "forge.forge_migrations"):
+    for view in (
+        "forge.forge_nodes", "afl.servers", "afl.locks", "scheduler.workers", "forge.forge_migrations", "scheduler.jobs",
+        "scheduler.executions", "forge.forge_cron_runs",
+    ):  # fmt: skip
         await tx.rows(f"select * from {view}")
 
 

@@ -49,6 +49,7 @@ class Service:
     traffic: Traffic = dataclasses.field(default_factory=Traffic)
     metrics: Remembered = dataclasses.field(default_factory=Remembered)
     hub: Hub | None = None
+    began: float = dataclasses.field(default_factory=time.monotonic)
     sessions: Resolver | None = None
     """From the text of a session's cookie to whom it stands for."""
     dialect: Dialect = WEFT

@@ -93,7 +93,7 @@ def _operation(
         content: dict[str, Any] = {"schema": written[_identity(one.body)]}
         if one.example is not None:
             content["examples"] = {"example": {"value": one.example}}
-        found["requestBody"] = {"required": True, "content": {"application/json": content}}
+        found["requestBody"] = {"required": not one.optional_body, "content": {"application/json": content}}
     if one.action != policy.PUBLIC:
         roles = policy.ACTIONS[one.action]
         worker, key = "worker" in roles or "attempt" in roles, bool(roles - {"worker", "attempt"})

@@ -181,6 +181,8 @@ class Operation:
     idempotent: bool = False
     """Takes an Idempotency-Key."""
     max_body: int = MAX_BODY
+    optional_body: bool = False
+    """No body is as good as an empty object."""
 
     @property
     def name(self) -> str:

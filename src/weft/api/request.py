@@ -79,6 +79,8 @@ def body(operation: Operation, raw: bytes, *, headers: Mapping[str, str]) -> Any
         if raw:
             raise errors.InvalidInput(f"{operation.name} takes no body; leave it out")
         return None
+    if operation.optional_body and not raw:
+        return msgspec.json.decode(b"{}", type=operation.body)
     if "content-encoding" in headers:
         raise errors.UnsupportedMedia("compressed requests are not taken; send plain JSON without Content-Encoding")
     if not _JSON.fullmatch(headers.get("content-type", "")):

@@ -2,8 +2,12 @@
 
 from weft.api import (
     audit,
+    cron,
     dead,
+    executions,
     health,
+    job_backfills,
+    jobs,
     keys,
     locks,
     metrics,
@@ -26,6 +30,10 @@ FILES = (
     tasks,
     task_pages,
     task_output,
+    jobs,
+    executions,
+    job_backfills,
+    cron,
     queues,
     dead,
     nodes,

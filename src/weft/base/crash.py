@@ -17,7 +17,7 @@ VARIABLE = "WEFT_CRASH_AT"
 CHORES = (
     "sequencer", "promoter", "unblocker", "liveness", "lapsed leases", "strays", "cancellations", "feed trimmer",
     "lock sweeper", "node sweeper", "org history pruner", "dedupe key pruner", "idempotency key pruner",
-    "partition maker", "audit sealer", "bucket sweeper", "outbox", "outbox pruner",
+    "partition maker", "audit sealer", "bucket sweeper", "outbox", "outbox pruner", "job scheduler", "backfiller", "execution pruner",
     "history pruner",
 )  # fmt: skip
 
@@ -31,6 +31,7 @@ POINTS = (
     "lead: before the term", "lead: term taken",
     "migrate: before commit", "migrate: committed",
     "secret rotation: before commit",
+    "schedule: decided", "schedule: dispatched", "trigger: before commit",
     *(f"chore: {name}" for name in CHORES),
 )  # fmt: skip
 """Every point there is; those of chores stand between their work and its commit."""

@@ -16,9 +16,13 @@
     ├── Unauthenticated         no credential, or none that is known and valid
     ├── Forbidden               the credential's role does not allow this
     ├── NotFound                no such thing here (or not yours)
+    │   └── JobNotFound
     ├── Conflict                the thing is in a state that forbids it
     │   ├── LeaseLost           the attempt is no longer yours; nothing was changed
     │   ├── LockLost
+    │   ├── JobExists           a job with this name is there
+    │   ├── VersionConflict     it was changed since you read it
+    │   ├── QuotaExceeded       the org has all it may have
     │   └── KeyReused           an Idempotency-Key came with another request before
     ├── MethodNotAllowed        HTTP: the path is there, but not for this verb
     ├── RateLimited             too much in too short a time; try again later
@@ -26,6 +30,7 @@
     │   ├── TaskCancelled
     │   └── TaskTimedOut
     ├── ExpressionFailed        an expression of a plan has no value
+    ├── SchedulerUnavailable    nobody leads, so nothing would be fired
     ├── ResultTimeout           the task has not ended within the time you gave
     ├── OutcomeUnknown          the connection broke while committing; ask again by key
     ├── DatabaseError
@@ -163,6 +168,36 @@ class Conflict(WeftError):
     """The present state forbids this."""
 
     code = "CONFLICT"
+
+
+class JobNotFound(NotFound):
+    """There is no such job."""
+
+    code = "JOB_NOT_FOUND"
+
+
+class JobExists(Conflict):
+    """There is a job with this name already."""
+
+    code = "JOB_ALREADY_EXISTS"
+
+
+class VersionConflict(Conflict):
+    """It was changed since you read it; read it again."""
+
+    code = "VERSION_CONFLICT"
+
+
+class QuotaExceeded(Conflict):
+    """The org has all of these that it may have."""
+
+    code = "QUOTA_EXCEEDED"
+
+
+class SchedulerUnavailable(WeftError):
+    """No scheduler was seen lately; start a server or a worker that may lead."""
+
+    code = "SCHEDULER_UNAVAILABLE"
 
 
 class LeaseLost(Conflict):

@@ -57,6 +57,13 @@ async def reminder(text: str) -> str:
     return text
 
 
+@app.cron("* * * * *", name="every minute", overlap="skip")
+@app.task
+async def tidy_up() -> str:
+    """Comes every minute, by a job: weft jobs list."""
+    return "all is tidy"
+
+
 @app.task(queue="burst", priority=20)
 async def ping(number: int) -> int:
     """Comes by the hundred, behind everything else."""

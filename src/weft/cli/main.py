@@ -20,6 +20,7 @@ COMMANDS = {
     "queues": ("weft.cli.queues:queues", "Look at queues, pause, resume and limit them."),
     "nodes": ("weft.cli.nodes:nodes", "Look at the processes that are Weft's: workers and servers."),
     "locks": ("weft.cli.locks:locks", "Look at named locks that are held, and release them."),
+    "jobs": ("weft.cli.jobs:jobs", "Make jobs that fire by the clock, look at them and steer them."),
     "cron": ("weft.cli.cron:cron", "Look at cron expressions."),
     "dag": ("weft.cli.dag:dag", "Check DAGs written in JSON or YAML, and draw them."),
     "doctor": ("weft.cli.doctor:doctor", "Look for what endangers work."),

@@ -72,7 +72,7 @@ def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> 
 def logs(*, id: str, follow: bool, where: Where, as_json: bool) -> None:
     """What a task's handler logged, a line each; with --json a JSON object each."""
     with contextlib.suppress(KeyboardInterrupt):
-        loop.run(_logs(connecting.task_id(id), follow=follow, where=where, as_json=as_json))
+        loop.run(write_logs(connecting.task_id(id), follow=follow, where=where, as_json=as_json))
 
 
 @tasks.command(epilog="Example: weft tasks cancel 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
@@ -165,16 +165,17 @@ async def _act(client: Client, id: str, *, verb: str) -> str:
     return str(answer["outcome"]) if verb == "cancel" else "redriven"
 
 
-async def _logs(id: str, *, follow: bool, where: Where, as_json: bool) -> None:
+async def write_logs(id: str, *, of: str = "tasks", follow: bool, where: Where, as_json: bool) -> None:
+    """The log of a task, or of whatever else has its id."""
     async with connecting.connected(where) as client:
         if not follow:
-            async for line in client.pages(clients.path("/v1/tasks/{}/logs", id)):
+            async for line in client.pages(clients.path(f"/v1/{of}/{{}}/logs", id)):
                 _say(line, as_json=as_json)
             return
         after = 0
         while True:
             # a server ends a stream after an hour, or when it stops: then go on where it ended
-            async for event in client.stream(clients.path("/v1/tasks/{}/logs/stream", id), query={"after": after}):
+            async for event in client.stream(clients.path(f"/v1/{of}/{{}}/logs/stream", id), query={"after": after}):
                 if event.name == "end":
                     return
                 after = event.data["id"]

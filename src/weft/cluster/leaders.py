@@ -50,3 +50,9 @@ async def current(tx: Tx, *, role: str) -> Leader | None:
     """Who led last. It leads still if its lease has not run out."""
     found = await tx.row(SQL.current_leader, {"role": role})
     return None if found is None else Leader(*found)
+
+
+async def silence(tx: Tx, *, role: str) -> dt.timedelta | None:
+    """How long ago the lease of whoever led last ran out; negative while it holds, None if nobody ever led."""
+    found: dt.timedelta | None = await tx.value(SQL.leader_silence, {"role": role})
+    return found

@@ -223,3 +223,8 @@ where (l.org_id, l.name) in (
     limit %(take)s
     for update skip locked
 );
+
+-- name: leader_silence
+select weft.now() - l.lease_until
+from weft.leaders as l
+where l.role = %(role)s and l.term > 0;

@@ -3,6 +3,7 @@
 The driver builds arrays item by item in Python, which took a third of a worker's time per task; joining text does not.
 """
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 
 
@@ -13,6 +14,10 @@ def plain(values: Iterable[str]) -> str:
 
 def floats(values: Sequence[float | None]) -> str:
     return "{" + ",".join(["NULL" if value is None else repr(value) for value in values]) + "}"
+
+
+def moments(values: Sequence[dt.datetime | None]) -> str:
+    return "{" + ",".join(["NULL" if value is None else value.isoformat() for value in values]) + "}"
 
 
 def quoted(values: Sequence[str | None]) -> str | None:

@@ -11,6 +11,31 @@ import psycopg
 
 from weft.base import errors
 from weft.db import tx
+from weft.db.lean import Lean
+
+
+class Borrowed(tx.Tx):
+    """A transaction on somebody else's connection, for use cases that take a `Tx`. It does not end it."""
+
+    __slots__ = ("_lent",)
+
+    def __init__(self, connection: Any) -> None:
+        self._lent = connection
+
+    async def rows(self, statement: str, params: Mapping[str, Any] | None = None) -> Sequence[Any]:
+        return await rows(self._lent, statement, params or {})
+
+    async def row(self, statement: str, params: Mapping[str, Any] | None = None) -> Any:
+        found = await self.rows(statement, params)
+        return found[0] if found else None
+
+    async def lean(self, statement: Lean, arguments: Mapping[str, Any]) -> Sequence[Any]:
+        found = await self.row(statement.source, arguments)
+        assert found is not None
+        return [None if value is None else str(value) for value in found]
+
+    async def run(self, statement: str, params: Mapping[str, Any] | None = None) -> int:
+        return len(await self.rows(statement, params))
 
 
 async def rows(connection: Any, statement: str, params: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
@@ -19,10 +44,11 @@ async def rows(connection: Any, statement: str, params: Mapping[str, Any]) -> Se
         if isinstance(connection, psycopg.AsyncConnection):
             async with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
                 await cursor.execute(statement, params, prepare=False)
-                return await cursor.fetchall()
+                return await cursor.fetchall() if cursor.description else []
         execute = getattr(connection, "exec_driver_sql", None)
         if execute is not None and inspect.iscoroutinefunction(execute):
-            return [tuple(row) for row in (await execute(statement, dict(params))).all()]
+            found = await execute(statement, dict(params))
+            return [tuple(row) for row in found.all()] if found.returns_rows else []
         if hasattr(connection, "run_sync") and hasattr(connection, "connection"):
             # SQLAlchemy's AsyncSession
             return await rows(await connection.connection(), statement, params)
@@ -36,9 +62,11 @@ def rows_sync(connection: Any, statement: str, params: Mapping[str, Any]) -> Seq
     try:
         if isinstance(connection, psycopg.Connection):
             with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
-                return cursor.execute(statement, params, prepare=False).fetchall()
+                cursor.execute(statement, params, prepare=False)
+                return cursor.fetchall() if cursor.description else []
         if hasattr(connection, "exec_driver_sql"):
-            return [tuple(row) for row in connection.exec_driver_sql(statement, dict(params)).all()]
+            found = connection.exec_driver_sql(statement, dict(params))
+            return [tuple(row) for row in found.all()] if found.returns_rows else []
         if callable(getattr(connection, "connection", None)) and hasattr(connection, "scalars"):
             # SQLAlchemy's Session
             return rows_sync(connection.connection(), statement, params)

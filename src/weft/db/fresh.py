@@ -21,6 +21,8 @@ FILES = (
     "queue/functions_many.sql",
     "queue/tokens.sql",
     "queue/org_limits.sql",
+    "jobs/schema.sql",
+    "jobs/functions.sql",
     "views/forge.sql",
     "views/afl.sql",
     "views/orchestration.sql",

@@ -22,8 +22,8 @@ log = logging.getLogger("weft.db.notify")
 Listener = Callable[[str | None], None]
 """Called with the payload, or None when something may have been missed."""
 
-CHANNELS = ("weft_wake", "weft_changes")
-"""Ready work in a queue; positions of the change feed."""
+CHANNELS = ("weft_wake", "weft_changes", "weft_jobs")
+"""Ready work in a queue; positions of the change feed; a job that is due soon."""
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0

@@ -1,6 +1,7 @@
 """A transaction (or a single statement's worth of one) as the folders above see it."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -48,6 +49,13 @@ class Tx:
         """Runs a statement for its effect; answers how many rows it touched."""
         cursor = await self._execute(statement, params)
         return cursor.rowcount
+
+    @contextlib.asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """A part that can fail without the rest: what raises in it is undone, and nothing else. One for a batch, not for
+        each of many."""
+        async with self.connection.transaction():
+            yield
 
     async def _execute(self, statement: str, params: Mapping[str, Any] | None) -> psycopg.AsyncCursor[TupleRow]:
         try:

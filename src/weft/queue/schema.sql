@@ -83,6 +83,9 @@ create index tasks_waiting on weft.tasks (org_id, queue, state, id) where state 
 -- Paid for only by those who set one.
 create index tasks_correlated on weft.tasks (org_id, correlation_id, id) where correlation_id is not null and state <> 'running';
 
+-- Whether a job's last execution is still unfinished. Paid for only by jobs.
+create index tasks_by_job on weft.tasks (job_id) where job_id is not null;
+
 -- Finished work, partitioned by the time in the id so that a look-up by id reads one partition.
 create table weft.task_history (
     id uuid not null,

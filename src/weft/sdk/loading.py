@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from weft.base import errors
@@ -27,3 +28,11 @@ def load(target: str) -> Any:
             raise errors.ConfigError(f"{module_name} has no {attribute or 'app'!r}; write module:name_of_your_App")
         found = getattr(found, part)
     return found
+
+
+def caller() -> str:
+    """The module whose code called the function that asks; of a program that was started itself the file's name, so that
+    it is the same as when it is imported."""
+    names = sys._getframe(2).f_globals
+    module: str = names.get("__name__", "app")
+    return Path(names.get("__file__") or "app").stem if module == "__main__" else module

@@ -10,16 +10,24 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-class Synchronous:
-    """`app.sync.enqueue(...)` is `await app.enqueue(...)`, and so on for every coroutine of the app."""
+class Part:
+    """What an app offers under a name of its own; its coroutines have a sync form too."""
 
-    def __init__(self, app: Any) -> None:
+
+class Synchronous:
+    """`app.sync.enqueue(...)` is `await app.enqueue(...)`, and so on for every coroutine of the app and of its parts:
+    `app.sync.jobs.create(...)`."""
+
+    def __init__(self, app: Any, *, root: "Synchronous | None" = None) -> None:
         self._app = app
+        self._root = root or self
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._app, name)
+        if isinstance(method, Part):
+            return Synchronous(method, root=self._root)
         if name.startswith("_") or not asyncio.iscoroutinefunction(method):
             raise AttributeError(f"app.sync has no {name!r}; only the app's coroutines have a sync form")
 
@@ -27,7 +35,7 @@ class Synchronous:
             if kwargs.get("tx") is not None:
                 # the caller's own connection must not leave the caller's thread
                 return _run_here(method(*args, **kwargs))
-            return asyncio.run_coroutine_threadsafe(method(*args, **kwargs), self._running()).result()
+            return asyncio.run_coroutine_threadsafe(method(*args, **kwargs), self._root._running()).result()
 
         return call
 

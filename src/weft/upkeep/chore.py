@@ -1,6 +1,7 @@
 """The one skeleton of every chore: look, do a batch under the fence, rest as long as there is nothing to do."""
 
 import asyncio
+import contextlib
 import dataclasses
 import datetime as dt
 import logging
@@ -9,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from weft.base import crash, errors
 from weft.cluster import leaders
 from weft.db.database import Database
+from weft.db.notify import Hub
 from weft.db.tx import Tx
 
 log = logging.getLogger("weft.upkeep")
@@ -31,15 +33,29 @@ class Chore:
     then: Callable[[Database], Awaitable[None]] | None = None
     """What follows after the commit, outside of any transaction: talking to others."""
 
+    wake: str | None = None
+    """A channel of the database on which it is told that there is something to do before the pause is over."""
+
     @property
     def interval(self) -> dt.timedelta:
         return self.every() if callable(self.every) else self.every
 
 
-async def run(chore: Chore, *, database: Database, role: str, term: int) -> None:
+async def run(chore: Chore, *, database: Database, role: str, term: int, hub: Hub | None = None) -> None:
     """Does a chore until cancelled."""
+    told = asyncio.Event()
+    remove = None if hub is None or chore.wake is None else hub.add(chore.wake, lambda _payload: told.set())
+    try:
+        await _again(chore, told, database=database, role=role, term=term)
+    finally:
+        if remove is not None:
+            remove()
+
+
+async def _again(chore: Chore, told: asyncio.Event, *, database: Database, role: str, term: int) -> None:
     pause = 0.0
     while True:
+        told.clear()
         try:
             done = await once(chore, database=database, role=role, term=term)
             pause = rest(done, pause=pause, interval=chore.interval.total_seconds(), batch=chore.batch)
@@ -50,7 +66,9 @@ async def run(chore: Chore, *, database: Database, role: str, term: int) -> None
         except Exception:
             log.exception("chore %s failed", chore.name)
             pause = failed(pause)
-        await asyncio.sleep(pause)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await told.wait()
 
 
 async def once(chore: Chore, *, database: Database, role: str, term: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from weft.access import idempotency, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
+from weft.jobs import backfill, scheduler
 from weft.journal import audit, feed, outbox, sequence
 from weft.queue import promote, prune
 from weft.settle import rescue
@@ -15,11 +16,14 @@ from weft.upkeep.sender import Sender
 
 _PROMOTER_RESTS = 0.5
 
+JOBS = "weft_jobs"
+"""Where it is told that a job is due soon."""
+
 
 def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore] = ()) -> list[Chore]:
     """Every chore, with fresh state: a term begins knowing nothing. `more`: those of applications on top."""
     liveness = Liveness(own_id=node_id)
-    due, sender = _Due(), Sender()
+    due, sender, firing = _Due(), Sender(), scheduler.Scheduler()
     table = [
         Chore(
             name="sequencer",
@@ -42,6 +46,16 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
         Chore(name="idempotency key pruner", every=_seconds(60), once=idempotency.prune, batch=idempotency.BATCH),
         Chore(name="partition maker", every=_seconds(3600), once=prune.partitions),
         Chore(name="audit sealer", every=_seconds(5), peek=audit.unsealed, once=audit.seal, batch=audit.BATCH),
+        Chore(name="job scheduler", every=firing.every, peek=firing.peek, once=firing.once, wake=JOBS),
+        Chore(
+            name="backfiller",
+            every=_seconds(5),
+            peek=backfill.any_running,
+            once=backfill.Backfiller().once,
+            batch=backfill.BATCH,
+            wake=JOBS,
+        ),
+        Chore(name="execution pruner", every=_seconds(60), once=scheduler.prune, batch=scheduler.PRUNED),
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
         Chore(name="outbox", every=_seconds(2), peek=outbox.waiting, once=sender.once, then=sender.send, batch=outbox.BATCH),
         Chore(name="outbox pruner", every=_seconds(300), once=outbox.prune, batch=outbox.BATCH),

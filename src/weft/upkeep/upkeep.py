@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from weft.cluster import leaders
 from weft.cluster.pulse import Pulse
 from weft.db.database import Database
+from weft.db.notify import Hub
 from weft.upkeep import chore, table
 from weft.upkeep.chore import Chore
 
@@ -15,12 +16,14 @@ class Upkeep:
     """Waits to be elected, does the chores, stops them at once when deposed, waits again."""
 
     def __init__(
-        self, database: Database, pulse: Pulse, *, retention: dt.timedelta | None = None, more: Sequence[Chore] = ()
-    ) -> None:
+        self, database: Database, pulse: Pulse, *, retention: dt.timedelta | None = None, more: Sequence[Chore] = (),
+        hub: Hub | None = None,
+    ) -> None:  # fmt: skip
         self._database = database
         self._pulse = pulse
         self._retention = retention
         self._more = more
+        self._hub = hub
 
     async def run(self) -> None:
         while True:
@@ -30,7 +33,8 @@ class Upkeep:
     async def _lead(self, term: int) -> None:
         running = [
             asyncio.create_task(
-                chore.run(one, database=self._database, role=leaders.SCHEDULER, term=term), name=f"weft {one.name}"
+                chore.run(one, database=self._database, role=leaders.SCHEDULER, term=term, hub=self._hub),
+                name=f"weft {one.name}",
             )
             for one in table.chores(node_id=self._pulse.node.id, retention=self._retention, more=self._more)
         ]

@@ -94,6 +94,27 @@ select
     null::timestamptz
 from weft.task_history as h;
 
+create view forge.forge_cron_runs with (security_invoker = true) as
+select
+    e.id,
+    j.name::varchar(255) as cron_name,
+    e.scheduled_time,
+    (case e.status
+        when 'PENDING' then 'pending'
+        when 'QUEUED' then 'pending'
+        when 'RUNNING' then 'running'
+        when 'COMPLETED' then 'completed'
+        else 'failed'
+    end)::varchar(32) as status,
+    e.worker_id as node_id,
+    e.started_at,
+    e.completed_at,
+    e.error_message as error
+from weft.execution_states as e
+join weft.jobs as j
+    on j.id = e.job_id
+where j.job_type = 'CRON';
+
 create view forge.forge_migrations with (security_invoker = true) as
 select
     m.id,
@@ -102,6 +123,6 @@ select
     m.down_sql
 from weft.migrations as m;
 
-grant select on forge.forge_nodes, forge.forge_jobs, forge.forge_migrations to weft_engine, weft_tenant;
+grant select on forge.forge_nodes, forge.forge_jobs, forge.forge_cron_runs, forge.forge_migrations to weft_engine, weft_tenant;
 -- who leads is not a tenant's business: weft.leaders is the engine's
 grant select on forge.forge_leaders to weft_engine;

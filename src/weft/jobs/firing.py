@@ -1,0 +1,90 @@
+"""What a job that is due does: which of its times get an execution, what it waits for then, or why it is set aside. Pure."""
+
+import datetime as dt
+import uuid
+from typing import Any
+
+import msgspec
+
+from weft.base import errors
+from weft.cron import misfire, schedule, zones
+from weft.cron.misfire import Cron, Once, When
+from weft.jobs import definition
+from weft.jobs.model import Due
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What the payload of a job asks for that nobody had read."""
+
+    kind: str
+    args: str
+    secrets: list[str] | None
+
+
+class Fire(msgspec.Struct, frozen=True):
+    """Executions for these times (there may be none), and the time to wait for; None: the job is over."""
+
+    id: uuid.UUID
+    times: tuple[dt.datetime, ...]
+    waiting: dt.datetime | None
+    due_at: dt.datetime | None
+    missed_since: dt.datetime | None = None
+    read: Read | None = None
+
+
+class SetAside(msgspec.Struct, frozen=True):
+    """It cannot be dispatched; people must look."""
+
+    id: uuid.UUID
+    code: str
+    message: str
+
+
+def decide(job: Due) -> Fire | SetAside:
+    """What follows from a look at a due job. Whatever is wrong with it is its own."""
+    try:
+        when = _when(job)
+        read = None if job.unread is None else _read(job)
+        if job.unread is not None:
+            # nobody knew its first time yet
+            waiting = misfire.first(when, job.now)
+            return Fire(job.id, (), waiting, _due(waiting, when), read=read)
+        if job.next_run_time is None:
+            return Fire(job.id, (), None, None)
+        firing = misfire.due(when, job.next_run_time, job.now)
+        return Fire(job.id, firing.times, firing.waiting, _due(firing.waiting, when), firing.missed_since)
+    except errors.WeftError as error:
+        return SetAside(job.id, error.code, error.message)
+
+
+def missing(job: Due, *, known: frozenset[tuple[uuid.UUID, str]]) -> SetAside | None:
+    """Whether the job names a secret that its org does not have."""
+    for name in job.secrets or ():
+        if (job.org_id, name) not in known:
+            return SetAside(
+                job.id, "SECRET_NOT_FOUND",
+                f"the payload names the secret {name!r}, which the org does not have; set it, then resume the job",
+            )  # fmt: skip
+    return None
+
+
+def _when(job: Due) -> When:
+    if job.cron_expression is not None:
+        times: Cron | Once = Cron(schedule.parse(job.cron_expression), zones.zone(job.timezone))
+    elif job.run_at is not None:
+        times = Once(job.run_at)
+    else:
+        raise errors.InvalidInput("the job has neither a cron expression nor a time")
+    return When(
+        times=times, start=job.start_at, end=job.end_at, misfire=job.misfire, catch_up_limit=job.catch_up_limit,
+        delay=misfire.jitter(str(job.id), job.jitter) if job.jitter else dt.timedelta(0),
+    )  # fmt: skip
+
+
+def _read(job: Due) -> Read:
+    columns: dict[str, Any] = definition.what(job.unread)
+    return Read(columns["kind"], columns["args"], columns["secrets"])
+
+
+def _due(waiting: dt.datetime | None, when: When) -> dt.datetime | None:
+    return None if waiting is None else waiting + when.delay

@@ -1,0 +1,192 @@
+"""Jobs from Python: app.jobs, with and without your own transaction, and @app.cron."""
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import psycopg
+import pytest
+import sqlalchemy.ext.asyncio
+
+from weft import App
+from weft.base import errors, ids
+from weft.jobs import dags, manage
+from weft.jobs.model import Job
+
+REPORT = {"task": "report", "args": {"n": 1}}
+PAST = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+async def app(database_url: str) -> AsyncIterator[App]:
+    async with App(database_url=database_url) as opened:
+        yield opened
+
+
+async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while not await look():
+            await asyncio.sleep(0.05)
+
+
+async def test_the_life_of_a_job(app: App) -> None:
+    made = await app.jobs.create("nightly", REPORT, cron="0 2 * * *", timezone="Europe/Berlin", tags=["a"])
+    assert (await app.jobs.get("nightly")) == (await app.jobs.get(made.id)) == (await app.jobs.get(str(made.id))) == made
+    assert [one.name for one in await app.jobs.list(tag="a", sort="name")] == ["nightly"]
+    changed = await app.jobs.update("nightly", cron="0 3 * * *", version=1)
+    assert (changed.version, changed.cron_expression) == (2, "0 3 * * *")
+    with pytest.raises(errors.VersionConflict):
+        await app.jobs.update("nightly", cron="0 4 * * *", version=1)
+    assert len(await app.jobs.preview("nightly", count=4)) == 4
+    assert (await app.jobs.pause("nightly")).status == "PAUSED"
+    first = await app.jobs.trigger("nightly", {"args": {"m": 2}}, key="k")
+    assert (await app.jobs.trigger("nightly", key="k")).id == first.id
+    assert (await app.get(first.id)).payload == {"n": 1, "m": 2}
+    assert [one.id for one in await app.jobs.executions("nightly")] == [first.id]
+    assert (await app.jobs.execution(first.id)).status == "QUEUED"
+    assert (await app.jobs.resume("nightly")).status == "ACTIVE"
+    back = await app.jobs.backfill("nightly", PAST, PAST + dt.timedelta(days=3))
+    assert back.state == "RUNNING"
+    assert (await app.jobs.delete("nightly")).status == "DELETED"
+    with pytest.raises(errors.JobNotFound):
+        await app.jobs.get("nightly")
+
+
+async def test_a_job_in_your_own_transaction_is_there_if_you_commit(app: App, database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url, connect_timeout=10) as mine:
+        await app.jobs.create("mine", REPORT, delay=3600, tx=mine)
+        await app.jobs.pause("mine", tx=mine)
+        await app.jobs.trigger("mine", tx=mine)
+        assert (await app.jobs.get("mine", tx=mine)).status == "PAUSED"
+        with pytest.raises(errors.JobNotFound):
+            await app.jobs.get("mine")
+        await mine.rollback()
+        with pytest.raises(errors.JobNotFound):
+            await app.jobs.get("mine")
+        await app.jobs.create("mine", REPORT, delay=3600, tx=mine)
+        await mine.commit()
+    assert (await app.jobs.get("mine")).status == "ACTIVE"
+
+
+async def test_sqlalchemys_transactions_will_do_too(app: App, database_url: str) -> None:
+    told = psycopg.conninfo.conninfo_to_dict(database_url)
+    engine = sqlalchemy.ext.asyncio.create_async_engine("postgresql+psycopg://", connect_args=told)
+    async with engine.begin() as mine:
+        await app.jobs.create("mine", REPORT, cron="@daily", tx=mine)
+        await app.jobs.update("mine", cron="@hourly", tx=mine)
+    await engine.dispose()
+    assert (await app.jobs.get("mine")).cron_expression == "@hourly"
+
+
+def test_code_that_is_not_async_has_jobs_too(database_url: str) -> None:
+    app = App(database_url=database_url)
+    made = app.sync.jobs.create("mine", REPORT, cron="@daily")
+    with psycopg.connect(database_url, connect_timeout=10) as mine:
+        app.sync.jobs.pause("mine", tx=mine)
+        execution = app.sync.jobs.trigger(made.id, tx=mine)
+    assert app.sync.jobs.get("mine").status == "PAUSED"
+    assert [one.id for one in app.sync.jobs.executions("mine")] == [execution.id]
+    app.sync.close()
+
+
+def declaring(url: str, *names: str, cron: str = "@daily") -> App:
+    app = App(database_url=url, name="shop")
+    for name in names:
+
+        @app.cron(cron, name=name, timezone="America/New_York", misfire="skip")
+        @app.task(name=f"task {name}", queue="slow")
+        async def nothing() -> None: ...
+
+    return app
+
+
+async def started(app: App) -> dict[str, Job]:
+    async with app, app.worker(queues=["nothing"], roles=["worker"]):
+        return {one.name: one for one in await app.jobs.list()}
+
+
+async def test_declared_jobs_are_written_when_a_worker_starts_and_only_if_they_differ(database_url: str) -> None:
+    first = await started(declaring(database_url, "a", "b"))
+    assert {name: (one.owner, one.misfire, one.queue, one.version) for name, one in first.items()} == {
+        name: ("app:shop", "skip", "slow", 1) for name in ("a", "b")
+    }
+    assert await started(declaring(database_url, "b", "a")) == first
+    changed = await started(declaring(database_url, "a", "b", cron="@hourly"))
+    assert {name: (one.id, one.version, one.cron_expression) for name, one in changed.items()} == {
+        name: (first[name].id, 2, "@hourly") for name in ("a", "b")
+    }
+
+
+async def test_a_job_that_is_not_declared_any_more_is_paused_and_says_so_until_it_is_again(database_url: str) -> None:
+    await started(declaring(database_url, "a", "b"))
+    found = await started(declaring(database_url, "a"))
+    assert (found["a"].status, found["b"].status) == ("ACTIVE", "PAUSED")
+    assert found["b"].error is not None and found["b"].error["code"] == "NOT_DECLARED"
+    again = await started(declaring(database_url, "a", "b"))
+    assert (again["b"].status, again["b"].error) == ("ACTIVE", None)
+
+
+async def test_a_declared_job_that_people_paused_stays_paused(database_url: str) -> None:
+    app = declaring(database_url, "a")
+    await started(app)
+    async with app:
+        await app.jobs.pause("a")
+    assert (await started(declaring(database_url, "a", cron="@hourly")))["a"].status == "PAUSED"
+
+
+async def test_a_name_that_is_somebody_elses_stops_the_worker(app: App, database_url: str) -> None:
+    await app.jobs.create("a", REPORT, cron="@daily")
+    with pytest.raises(errors.JobExists, match="somebody made"):
+        await started(declaring(database_url, "a"))
+
+
+async def test_workers_that_start_together_declare_a_job_once(database_url: str) -> None:
+    await asyncio.gather(*(started(declaring(database_url, "a", "b")) for _ in range(4)))
+    found = await started(declaring(database_url, "a", "b"))
+    assert {name: one.version for name, one in found.items()} == {"a": 1, "b": 1}
+
+
+def test_what_is_wrong_with_a_declaration_is_said_where_it_stands(database_url: str) -> None:
+    app = App(database_url=database_url)
+    with pytest.raises(errors.InvalidCron, match="position 1"):
+
+        @app.cron("61 * * * *")
+        async def wrong() -> None: ...
+
+    with pytest.raises(errors.InvalidInput, match="two jobs are named"):
+
+        @app.cron("@daily", name="twice")
+        @app.cron("@hourly", name="twice")
+        async def twice() -> None: ...
+
+
+async def test_a_dags_schedule_is_a_job_that_belongs_to_it(app: App) -> None:
+    async with app.tx() as tx:
+        made = await dags.schedule(tx, org=ids.DEFAULT_ORG, dag="etl", cron="0 2 * * *", actor="test")
+        same = await dags.schedule(tx, org=ids.DEFAULT_ORG, dag="etl", cron="0 2 * * *", actor="test")
+        other = await dags.schedule(tx, org=ids.DEFAULT_ORG, dag="etl", cron="0 3 * * *", overlap="skip", actor="test")
+    assert (made.payload, made.owner, same.version, other.version, other.id) == ({"dag": "etl"}, "dag:etl", 1, 2, made.id)
+    async with app.tx() as tx:
+        assert await dags.unschedule(tx, org=ids.DEFAULT_ORG, dag="etl", actor="test") is True
+        assert await dags.unschedule(tx, org=ids.DEFAULT_ORG, dag="etl", actor="test") is False
+        assert (await manage.get(tx, id=made.id, org=ids.DEFAULT_ORG)).status == "DELETED"
+
+
+async def test_a_job_fires_runs_and_completes_in_a_real_worker(app: App) -> None:
+    done: list[int] = []
+
+    @app.task(name="report")
+    async def report(n: int) -> int:
+        done.append(n)
+        return n + 1
+
+    async with app.worker():
+        await app.jobs.create("soon", REPORT, delay=0)
+
+        async def completed() -> bool:
+            return [one.status for one in await app.jobs.executions("soon")] == ["COMPLETED"]
+
+        await eventually(completed)
+    [one] = await app.jobs.executions("soon")
+    assert (one.result, one.attempt_number, done) == (2, 1, [1])
+    assert (await app.jobs.get("soon")).status == "COMPLETED"
