@@ -17,7 +17,8 @@ VARIABLE = "WEFT_CRASH_AT"
 CHORES = (
     "sequencer", "promoter", "unblocker", "liveness", "lapsed leases", "strays", "cancellations", "feed trimmer",
     "lock sweeper", "node sweeper", "org history pruner", "dedupe key pruner", "idempotency key pruner",
-    "partition maker", "audit sealer", "bucket sweeper", "outbox", "outbox pruner", "job scheduler", "backfiller", "execution pruner",
+    "partition maker", "audit sealer", "bucket sweeper", "outbox", "outbox pruner", "job scheduler",
+    "backfiller", "execution pruner",
     "history pruner",
 )  # fmt: skip
 
