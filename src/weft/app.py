@@ -28,6 +28,8 @@ from weft.client.work import Work
 from weft.cluster import nodes
 from weft.cluster.model import LEASE
 from weft.cluster.pulse import Pulse
+from weft.dagfile.payload import STARTS
+from weft.dags import Dags, Runs
 from weft.db import migrate
 from weft.db.database import Database
 from weft.db.notify import Hub
@@ -61,6 +63,7 @@ class App:
         self.settings = settings or config.load(database_url=database_url)
         self.registry = Registry()
         self.sync = Synchronous(self)
+        self.dags, self.runs = Dags(self), Runs(self)
         self._database: Database | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hub: Hub | None = None
@@ -85,6 +88,10 @@ class App:
             return self.registry.add(declared, name=name, version=version, **options)
 
         return declare if function is None else declare(function)
+
+    def dag(self, function: Callable[..., Any] | None = None, /, **words: Any) -> Any:
+        """Declares a DAG by a function that calls tasks: each call is a task of the DAG. Words: those of a DAG file."""
+        return self.dags.declare(function, words)
 
     # enqueueing
 
@@ -293,8 +300,8 @@ class App:
             engine = HttpEngine(Work(client, worker=name))
             await engine.arrive()
             worker = Worker(
-                engine, handlers=self._handlers(), queues=queues, capabilities=capabilities, concurrency=concurrency,
-                target=target, grace=grace, max_tasks=max_tasks,
+                engine, handlers=self._handlers(started=False), queues=queues, capabilities=capabilities,
+                concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
             )  # fmt: skip
             working = asyncio.create_task(worker.run())
             try:
@@ -325,11 +332,13 @@ class App:
             await asyncio.gather(upkeep, return_exceptions=True)
             await pulse.stop()
 
-    def _handlers(self) -> list[Task[Any, Any]]:
-        """What this app declares, and the built-in kinds it does not declare itself."""
+    def _handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
+        """What this app declares, and the built-in kinds it does not declare itself; runs are `started` by a database."""
         theirs = Registry()
         for function, name, options in builtin.builtin_tasks(self.settings, hosts=self._hosts):
             theirs.add(function, name=name, version=None, **options)
+        if started:
+            theirs.add(self.runs.starts, name=STARTS, version=None)
         return [*self.registry, *(task for task in theirs if self.registry.get(task.kind) is None)]
 
     async def _hosts(self, org: str) -> tuple[str, ...]:

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 import test_afl_by_hand as by_hand
 from running import Failure, Known
+
 from weft.base import ids, json
 from weft.db.database import Database
-from weft.flows import start
+from weft.flows import afterwards, chores, start
+from weft.flows.advance import Hands
 from weft.flows.start import Wish
-from weft.plan.expression import Apply, Map, Output, Param, Value
-from weft.plan.model import Block, Call, Compute, Field, Node, Plan, Task
+from weft.plan.model import Block, Node, Plan, Task
 from weft.queue import claim
 from weft.queue.lanes import Lane, Take
 from weft.queue.model import Claimed
@@ -103,3 +103,116 @@ async def test_a_catch_that_fails_fails_the_run(database: Database) -> None:
 async def test_nested_blocks_see_the_steps_around_them(database: Database, seed: int) -> None:
     found = await run(database, by_hand.DEEP, {"n": 3}, lambda _kind, args: {"y": 2 * args["x"]}, seed=seed)
     assert found == Known("completed", {"total": 66, "path": "6>66"})
+
+
+TWO = Plan("two", "main", (Block("main", nodes=(Node("a", Task("t")), Node("b", Task("t"), after=("a",)))),))
+
+
+def hands(**changed: Any) -> Hands:
+    told: dict[str, Any] = {
+        "node_id": str(uuid.UUID(int=7)), "token": str(ids.token()), "kinds": frozenset({"t"}), "room": 1,
+        "serves": lambda lane: lane == "default", **changed,
+    }  # fmt: skip
+    return Hands(**told)
+
+
+async def _handed(database: Database, given: Hands | None) -> list[Claimed]:
+    """What whoever ends the first of two tasks is given."""
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as tx:
+        settled = await settle(tx, [Outcome(first, "completed")], hands=given)
+    assert settled.advanced is not None
+    return settled.advanced.handed
+
+
+async def test_a_successor_is_handed_to_whoever_ended_the_task_before(database: Database) -> None:
+    given = hands()
+    [task] = await _handed(database, given)
+    assert (task.kind, task.attempt, task.token) == ("t", 1, given.token)
+    async with database.once() as tx:
+        row = await tx.row("select state, node_id::text, lease_token::text, attempt from weft.tasks")
+    assert row == ("running", given.node_id, given.token, 1)
+    async with database.tx() as tx:
+        settled = await settle(tx, [Outcome(task, "completed")])
+        assert settled.lost == []
+        assert await tx.value("select state from weft.runs") == "completed"
+
+
+@pytest.mark.parametrize("given", [
+    None, hands(room=0), hands(kinds=frozenset({"u"})), hands(serves=lambda _lane: False),
+])  # fmt: skip
+async def test_what_a_worker_cannot_take_is_left_for_others(database: Database, given: Hands | None) -> None:
+    assert await _handed(database, given) == []
+    assert len(await claimed(database, 1)) == 1
+
+
+@pytest.mark.parametrize("limit", [
+    "insert into weft.queues (org_id, name, max_running) values ('00000000-0000-0000-0000-000000000000', 'default', 5)",
+    "insert into weft.queues (org_id, name, paused) select id, 'default', true from weft.orgs",
+    "update weft.orgs set max_concurrent = 9",
+])  # fmt: skip
+async def test_under_a_limit_nothing_is_handed_over(database: Database, limit: str) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as tx:
+        await tx.run(limit)
+    async with database.tx() as tx:
+        settled = await settle(tx, [Outcome(first, "completed")], hands=hands())
+        assert settled.advanced is not None and settled.advanced.handed == [] and settled.advanced.ready == 1
+
+
+async def test_a_run_that_somebody_holds_is_told_and_goes_on_afterwards(database: Database) -> None:
+    async with database.tx() as tx:
+        made = await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as holder:
+        await holder.rows("select id from weft.runs for update")
+        async with database.tx() as tx:
+            settled = await settle(tx, [Outcome(first, "completed", result="1")])
+    assert settled.advanced is not None and settled.advanced.busy == [str(made.id)]
+    assert await claimed(database, 1) == []
+    async with database.tx() as tx:
+        await afterwards.once_more(tx, settled.advanced)
+    assert len(await claimed(database, 1)) == 1
+
+
+async def test_what_nobody_took_is_swept(database: Database) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(first, "completed")], advance=False)
+        assert await chores.told(tx)
+    async with database.tx() as tx:
+        assert await chores.sweep(tx) == 1
+        assert not await chores.told(tx)
+    assert len(await claimed(database, 1)) == 1
+
+
+async def test_the_same_fact_twice_is_one_ending(database: Database) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(first, "completed")])
+        await tx.run("""
+            insert into weft.run_inbox (run_id, org_id, step_id, task_id, state, attempt)
+            select run_id, org_id, step_id, id, 'failed', 1 from weft.task_history
+        """)
+    async with database.tx() as tx:
+        await chores.sweep(tx)
+        assert await tx.rows("select node, state from weft.steps order by node") == [("a", "completed"), ("b", "running")]
+
+
+async def test_a_lost_lease_tells_a_run_nothing(database: Database) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    first.token = str(ids.token())
+    async with database.tx() as tx:
+        settled = await settle(tx, [Outcome(first, "completed")])
+        assert len(settled.lost) == 1 and settled.advanced is None
+        assert not await tx.value("select count(*) from weft.run_inbox")

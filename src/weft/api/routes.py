@@ -2,6 +2,8 @@
 
 from weft.api import (
     audit,
+    dag_runs,
+    dags,
     dead,
     health,
     keys,
@@ -12,6 +14,7 @@ from weft.api import (
     orgs,
     queues,
     roles,
+    runs,
     secrets,
     task_output,
     task_pages,
@@ -28,6 +31,9 @@ FILES = (
     task_output,
     queues,
     dead,
+    dags,
+    dag_runs,
+    runs,
     nodes,
     locks,
     worker_protocol,

@@ -47,6 +47,8 @@ class Advanced:
     """Runs that somebody else holds, or that have more facts: to be tried again after the commit."""
     waiting: list[str] = dataclasses.field(default_factory=list)
     """Definitions of which a run ended while others wait to be let in."""
+    ready: int = 0
+    """New tasks that are there for anybody to claim."""
 
     @property
     def unfinished(self) -> bool:
@@ -124,6 +126,7 @@ async def write(
     assert row is not None
     taken, run_at, waiting, _ = row
     done.waiting += waiting or []
+    done.ready += sum(len(course.tasks) for course in courses) - len(taken or ())
     if taken and hands is not None:
         done.handed += writing.claimed(courses, frozenset(taken), token=hands.token, run_at=run_at, sent=sent)
     return done

@@ -15,6 +15,7 @@ from weft.flows.compiled import Compiled
 from weft.flows.model import ENDED, Fact, Held, NewTask, Place, Step
 from weft.plan import evaluate, frontier, graph, types
 from weft.plan.evaluate import Known, Scope
+from weft.plan.graph import Edges
 from weft.plan.model import MAX_CALLS, Block, Call, Compute, Node, Task
 from weft.plan.rules import Ending
 
@@ -99,6 +100,11 @@ class Course:
     def say(self, step: Step, known: Known) -> None:
         """Somebody says how a step ended."""
         self._agenda.append(lambda: self._end(step, known, caught=True))
+
+    def close_if_over(self) -> None:
+        """The entry ends if all its nodes have."""
+        if self.run.parts_ended == self.run.parts:
+            self._agenda.append(lambda: self._close(self.run.id))
 
     def begin(self, step: Step) -> None:
         self._agenda.append(lambda: self._begin(step))
@@ -201,7 +207,7 @@ class Course:
         if holder.parts_ended == holder.parts:
             self._agenda.append(lambda: self._close(step.frame))
 
-    def _following(self, step: Step, known: Known, edges: frontier.Edges) -> frontier.Advance:
+    def _following(self, step: Step, known: Known, edges: Edges) -> frontier.Advance:
         tallies = {}
         for name in edges.downstream[step.node]:
             found = self._steps.get(Place(step.frame, name))
@@ -336,7 +342,8 @@ class Course:
             known = Known("failed", error=holder.error)
         else:
             try:
-                known = Known("completed", evaluate.outputs(block.outputs, self._scope(frame, self.compiled.outputs[block.name])))
+                scope = self._scope(frame, self.compiled.outputs[block.name])
+                known = Known("completed", evaluate.outputs(block.outputs, scope))
             except errors.WeftError as error:
                 known = _failed(error)
         if isinstance(holder, Step):

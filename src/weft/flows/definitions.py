@@ -11,8 +11,10 @@ from weft.base import errors, ids
 from weft.dagfile.dag import Dag
 from weft.db import statements
 from weft.db.tx import Tx
+from weft.flows import compiled
 from weft.flows.model import Kind
 from weft.plan import graph, model
+from weft.plan.expression import Value
 from weft.plan.model import Task
 
 SQL = statements.load("weft.flows")
@@ -104,6 +106,21 @@ async def nodes(tx: Tx, id: uuid.UUID, *, version: str) -> list[dict[str, Any]]:
     return found
 
 
+async def params(tx: Tx, definition: Definition) -> dict[str, Any]:
+    """The params that its active version declares: name → {type, default, …}."""
+    plan = (await compiled.load(tx, org=str(definition.org_id), hash=definition.plan_hash)).plan
+    block = plan.block(plan.entry)
+    assert block is not None
+    found = {}
+    for field in block.params:
+        shown = msgspec.to_builtins(field)
+        shown.pop("name")
+        if isinstance(field.default, Value):
+            shown["default"] = field.default.value
+        found[field.name] = {"type": field.type, **shown}
+    return found
+
+
 async def set_status(tx: Tx, definition: Definition, status: str) -> None:
     await tx.run(SQL.set_status, {"id": definition.id, "status": status})
 
@@ -123,7 +140,9 @@ async def _upsert(tx: Tx, arguments: dict[str, Any]) -> tuple[uuid.UUID, str | N
 
 def _header(dag: Dag) -> str:
     shown = msgspec.to_builtins(dag)
-    return msgspec.json.encode({name: value for name, value in shown.items() if name not in ("plan", "name", "payloads")}).decode()
+    for name in ("plan", "name", "payloads"):
+        shown.pop(name, None)
+    return msgspec.json.encode(shown).decode()
 
 
 def _nodes(dag: Dag, id: uuid.UUID) -> list[dict[str, Any]]:
@@ -140,7 +159,7 @@ def _nodes(dag: Dag, id: uuid.UUID) -> list[dict[str, Any]]:
             "id": str(uuid.uuid5(id, node.name)),
             "payload": dag.payloads.get(node.name, {}),
             "timeout_seconds": options.get("timeout"),
-            "max_retries": None if options.get("max_attempts") is None else options["max_attempts"] - 1,
+            "max_retries": max((options.get("max_attempts") or 1) - 1, 0),
             "dependencies": list(edges.upstream[node.name]),
             "trigger_rule": node.rule,
             "group": node.group,

@@ -97,7 +97,7 @@ create index runs_created on weft.runs (definition_id, id) where state = 'create
 create index runs_by_state on weft.runs (org_id, state, id);
 create index runs_deadline on weft.runs (deadline_at) where deadline_at is not null and finished_at is null;
 create index runs_children on weft.runs (parent_run_id) where parent_run_id is not null;
-create index runs_finished on weft.runs (org_id, finished_at) where finished_at is not null;
+create index runs_finished on weft.runs (finished_at) where finished_at is not null;
 
 create table weft.steps (
     id uuid primary key,

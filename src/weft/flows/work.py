@@ -1,7 +1,7 @@
 """A node's task: its arguments and options evaluated and checked. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from weft.base import errors, json, references
 from weft.flows.model import Held, NewTask
@@ -10,6 +10,7 @@ from weft.plan.evaluate import Scope, evaluate
 from weft.plan.expression import Value, escaped
 from weft.plan.model import Task
 from weft.queue import new
+from weft.queue.new import Options
 
 _OVERRIDES = ("queue", "priority")
 """What a run's config may say for all its tasks."""
@@ -43,9 +44,9 @@ def task(
 
 
 def _checked(kind: str, given: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: value for name, value in given.items() if value is not None and name != "pool"} | overrides
+    found = {name: value for name, value in given.items() if value is not None and name != "pool"} | dict(overrides)
     pool = given.get("pool")
-    return {**new.common(kind, declared=None, options=found), "pool": pool}  # type: ignore[arg-type]
+    return {**new.common(kind, declared=None, options=cast(Options, found)), "pool": pool}
 
 
 def _placed(value: Any, places: Mapping[str, tuple[str, ...]], pointer: str, allowed: tuple[str, ...] | None) -> Any:

@@ -27,7 +27,9 @@ def lane(task: NewTask) -> str:
     return lanes.name(task.options["queue"], task.options["capabilities"])
 
 
-def claimed(courses: Sequence[Course], taken: frozenset[str], *, token: str, run_at: dt.datetime, sent: float) -> list[Claimed]:
+def claimed(
+    courses: Sequence[Course], taken: frozenset[str], *, token: str, run_at: dt.datetime, sent: float
+) -> list[Claimed]:
     """Tasks that were handed over, as a claim would have answered them."""
     return [
         Claimed(

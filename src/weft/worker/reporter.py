@@ -194,7 +194,8 @@ class DatabaseReporter(Reporter):
         """What became ready is ours, or somebody's; what could not be done with the lock of others is tried once more."""
         if advanced.handed and self._taker is not None:
             self._taker.take(advanced.handed)
-        self._wake()
+        if advanced.ready:
+            self._wake()
         if not advanced.unfinished:
             return
         try:
