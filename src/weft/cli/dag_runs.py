@@ -61,21 +61,21 @@ def list_dags(*, prefix: str | None, limit: int, where: Where, as_json: bool) ->
 
 
 @click.command(epilog="\b\nExamples:\n  weft dag trigger nightly -p day=2026-01-15 --wait\n"
-                      "  weft dag trigger nightly --params '{\"day\": \"2026-01-15\"}' --key 2026-01-15")  # fmt: skip
+                      "  weft dag trigger nightly --params '{\"day\": \"2026-01-15\"}' --once 2026-01-15")  # fmt: skip
 @click.argument("dag")
 @click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="A param; JSON if it can be read as such.")
 @click.option("--params", "whole", metavar="JSON", help="All params as one JSON object.")
-@click.option("--key", metavar="KEY", help="Start nothing if a run of this DAG has had this key; answer that run.")
+@click.option("--once", metavar="KEY", help="Start nothing if a run of this DAG has had this key; answer that run.")
 @click.option("--wait", is_flag=True, help="Watch the run until it ends; exit 1 unless it completes.")
 @connecting.options
 @as_json
 @click.pass_context
 def trigger(
-    ctx: click.Context, /, *, dag: str, given: Sequence[str], whole: str | None, key: str | None, wait: bool, where: Where,
+    ctx: click.Context, /, *, dag: str, given: Sequence[str], whole: str | None, once: str | None, wait: bool, where: Where,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Start a run of a DAG, by its name or id."""
-    body: dict[str, Any] = {"params": _params(given, whole), **({} if key is None else {"idempotency_key": key})}
+    body: dict[str, Any] = {"params": _params(given, whole), **({} if once is None else {"idempotency_key": once})}
 
     async def act() -> tuple[Any, int]:
         async with connecting.connected(where) as client:
