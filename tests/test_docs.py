@@ -142,7 +142,9 @@ def test_the_sql_of_the_docs_runs(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("create table orders (customer text)")
         # something to start
-        connection.execute("insert into weft.plans values ('00000000-0000-7000-8000-000000000001', repeat('a', 64), '{}', 0)")
+        connection.execute(
+            "insert into weft.plans values ('00000000-0000-7000-8000-000000000001', repeat('a', 64), '{}', 0)"
+        )
         connection.execute("""
             with made as (
                 insert into weft.definitions (org_id, kind, name, version)

@@ -263,6 +263,8 @@ class Course(Seen):
                     )  # fmt: skip
                     step.state, step.task_id = "running", task.id
                     self.tasks.append(task)
+                    if step.element < 0:
+                        self.compiled.note(task.id, frame=step.frame, block=block.name, node=node.name)
                     self._change(step)
                 case Compute(value=value):
                     found = evaluate.evaluate(value, scope)
