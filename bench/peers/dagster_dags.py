@@ -1,4 +1,4 @@
-"""The same shapes in Dagster's best local mode, one process and a local instance with its events: `dagster_dags.py SIZES`."""
+"""The same shapes in Dagster's best local mode, in process, with a local instance: `dagster_dags.py SIZES`."""
 
 import json
 import sys

@@ -17,7 +17,7 @@ from bench.system import BENCH, Contender
 TITLE = "DAGs: ms of wall time per no-op task"
 SHAPES = {"fan": "a fan-out of {fan}", "chain": "a chain of {chain}, per hop", "many": "{many} DAGs of 10 at once"}
 AT_LEAST = {"fan": 20, "chain": 3, "many": 20}
-PEERS = {"prefect": ("prefect==3.9.0",), "dagster": ("dagster==1.13.28",)}
+PEERS = {"prefect": ("prefect==3.6.20",), "dagster": ("dagster==1.13.28",)}
 LINES = tuple(
     line
     for name, label in SHAPES.items()
