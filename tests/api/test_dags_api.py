@@ -111,7 +111,10 @@ async def test_trigger_list_and_look_at_runs(api: Caller) -> None:
     listed = (await api.get("/v1/runs?kind=dag")).json()["items"]
     assert [one["id"] for one in listed] == [second["dag_run_id"], run["dag_run_id"]]
     steps = (await api.get(f"/v1/runs/{run['dag_run_id']}/steps")).json()["items"]
-    assert [one["node"] for one in steps] == ["extract", "transform", "load", "notify"]
+    assert [one["node"] for one in steps] == ["extract", "load", "notify", "transform"]
+    first = (await api.get(f"/v1/runs/{run['dag_run_id']}/steps?limit=3")).json()
+    rest = (await api.get(f"/v1/runs/{run['dag_run_id']}/steps", params={"cursor": first["next_cursor"]})).json()
+    assert [one["node"] for one in first["items"] + rest["items"]] == [one["node"] for one in steps]
 
 
 async def test_what_people_do_to_a_run(api: Caller) -> None:

@@ -77,5 +77,7 @@ async def test_an_advance_and_a_status_page_read_only_their_own_steps(database: 
             tx, FLOWS.load_steps, runs=[run], frames=[run], nodes=["n1"], elements=[-1], catching=[False], whole=[False]
         )
         assert "steps_place" in steps and "Seq Scan on steps" not in steps, steps
-        facts = await _plan(tx, FLOWS.take_facts, ids=[run], take=10, runs=[run], frames=[run], nodes=["n1"])
-        assert "Seq Scan on steps" not in facts, facts
+        facts = await _plan(
+            tx, FLOWS.take_facts, ids=[run], take=10, runs=[run], frames=[run], nodes=["n1"], elements=[-1], catching=[False]
+        )
+        assert "steps_place" in facts and "Seq Scan on steps" not in facts, facts

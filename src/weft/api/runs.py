@@ -86,7 +86,9 @@ class RunsPlace(msgspec.Struct, array_like=True):
 
 class StepsPlace(msgspec.Struct, array_like=True):
     frame: uuid.UUID
-    id: uuid.UUID
+    node: str
+    element: int
+    catching: bool
 
 
 class RunPage(msgspec.Struct):
@@ -121,9 +123,10 @@ async def steps(call: Call[None, pages.Paging]) -> StepPage:
     async with call.tx() as tx:
         await look.run(tx, call.id, org=org)
         found = await look.steps(
-            tx, call.id, org=org, take=call.query.limit + 1, after=(place.frame, place.id) if place else None
+            tx, call.id, org=org, take=call.query.limit + 1, after=msgspec.structs.astuple(place) if place else None
         )
-    shown = pages.page(found, limit=call.query.limit, show=_step, place=lambda one: StepsPlace(one.frame_id, one.id))
+    shown = pages.page(found, limit=call.query.limit, show=_step,
+                       place=lambda one: StepsPlace(one.frame_id, one.node, one.element, one.catching))  # fmt: skip
     return StepPage(shown.items, shown.next_cursor)
 
 

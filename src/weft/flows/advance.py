@@ -148,7 +148,7 @@ async def _course(tx: Tx, held: Held, mint: Mint, facts: Sequence[Sequence[Any]]
     return course
 
 
-def _expected(rows: Sequence[Sequence[Any]], ended: Sequence[str]) -> dict[str, list[str]]:
+def _expected(rows: Sequence[Sequence[Any]], ended: Sequence[str]) -> dict[str, Any]:
     """The steps that hang on tasks of these runs that have just ended, as far as this process knows them."""
     places: list[tuple[str, str, str]] = []
     for row in rows:
@@ -159,6 +159,8 @@ def _expected(rows: Sequence[Sequence[Any]], ended: Sequence[str]) -> dict[str, 
         "runs": [run for run, _, _ in places],
         "frames": [frame for _, frame, _ in places],
         "nodes": [node for _, _, node in places],
+        "elements": [-1] * len(places),
+        "catching": [False] * len(places),
     }
 
 

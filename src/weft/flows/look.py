@@ -121,11 +121,14 @@ async def nodes(
 
 
 async def steps(
-    tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int, after: tuple[uuid.UUID, uuid.UUID] | None = None
+    tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int, after: tuple[uuid.UUID, str, int, bool] | None = None
 ) -> list[StepView]:
-    """Every step, block by block."""
-    frame, id = after or (_FIRST, _FIRST)
-    arguments = {"run_id": run, "org_id": org, "after_frame": frame, "after": id, "take": take}
+    """Every step, block by block and by name; `after` is the place (frame, node, element, catching) of the one before."""
+    frame, node, element, catching = after or (_FIRST, "", -2, False)
+    arguments = {
+        "run_id": run, "org_id": org, "take": take, "after_frame": frame, "after_node": node, "after_element": element,
+        "after_catching": catching,
+    }  # fmt: skip
     return [StepView(*row) for row in await tx.rows(SQL.list_steps, arguments)]
 
 

@@ -56,11 +56,16 @@ select
     v.run_id::text, null, null, null, null, null, null, null,
     -- use: step
     , null, false
-from unnest(%(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[]) as v (run_id, frame_id, node)
+from unnest(%(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[], %(elements)s::integer[], %(catching)s::boolean[])
+    as v (run_id, frame_id, node, element, catching)
 cross join lateral (
     select *
     from weft.steps as e
-    where e.run_id = v.run_id and e.frame_id = v.frame_id and e.node = v.node and e.element = -1 and not e.catching
+    where e.run_id = v.run_id
+        and e.frame_id = v.frame_id
+        and e.node = v.node
+        and e.element = v.element
+        and e.catching = v.catching
     offset 0
 ) as s;
 

@@ -67,8 +67,9 @@ left join weft.tasks as t
     on t.id = s.task_id and s.state = 'running'
 where s.run_id = %(run_id)s::uuid
     and s.org_id = %(org_id)s::uuid
-    and (s.frame_id, s.id) > (%(after_frame)s::uuid, %(after)s::uuid)
-order by s.frame_id, s.id
+    and (s.frame_id, s.node, s.element, s.catching)
+        > (%(after_frame)s::uuid, %(after_node)s::text, %(after_element)s::integer, %(after_catching)s::boolean)
+order by s.frame_id, s.node, s.element, s.catching
 limit %(take)s;
 
 -- name: count_nodes

@@ -143,7 +143,9 @@ create table weft.steps (
 with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 create unique index steps_place on weft.steps (run_id, frame_id, node, element, catching);
-create index steps_of_frame on weft.steps (run_id, frame_id, id);
+-- For lists. Partial, so that no look-up by place can use it: planned while the table was nearly empty, that walked the
+-- whole block for each step.
+create index steps_of_frame on weft.steps (run_id, frame_id, id) where element = -1 and not catching;
 
 do $$
 declare
