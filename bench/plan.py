@@ -13,7 +13,7 @@ from functools import partial
 
 from bench import database
 from bench.errors import BenchError
-from bench.scenarios import drain, enqueue, fairness, http, idle, jobs, latency, limits, pages, scale, start, xmin
+from bench.scenarios import dags, drain, enqueue, fairness, http, idle, jobs, latency, limits, pages, scale, start, xmin
 from bench.scenarios.measurement import Line, Measurement
 from bench.system import OWN, Contender, Scenario
 
@@ -51,6 +51,9 @@ class Sizes:
     xmin_held: int
     jobs_active: int
     jobs_due: int
+    dags_fan: int
+    dags_chain: int
+    dags_many: int
 
 
 FULL = Sizes(
@@ -83,6 +86,9 @@ FULL = Sizes(
     xmin_held=600,
     jobs_active=1_000_000,
     jobs_due=10_000,
+    dags_fan=1_000,
+    dags_chain=100,
+    dags_many=100,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -109,6 +115,9 @@ QUICK = dataclasses.replace(
     xmin_before=10,
     xmin_held=60,
     jobs_active=100_000,
+    dags_fan=200,
+    dags_chain=50,
+    dags_many=20,
 )
 
 
@@ -225,6 +234,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         start: ("start", "help_ms", dict(calls=sizes.start_calls)),
         pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
         jobs: ("jobs", "per_second", dict(active=sizes.jobs_active, due=sizes.jobs_due)),
+        dags: ("dags", "chain_ms", dict(fan=sizes.dags_fan, chain=sizes.dags_chain, many=sizes.dags_many)),
         xmin: ("xmin", "last_ratio", dict(rate=sizes.xmin_rate, before=sizes.xmin_before, held=sizes.xmin_held)),
     }  # fmt: skip
     return [

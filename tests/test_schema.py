@@ -17,6 +17,7 @@ from weft.cluster import model as cluster
 from weft.cron import misfire
 from weft.db import fresh, statements
 from weft.db.tx import Tx
+from weft.flows import model as flows
 from weft.jobs import model as jobs
 from weft.journal import feed, outbox
 from weft.queue import model as queue
@@ -141,6 +142,13 @@ STATES = {
     ("outbox", "state"): outbox.State,
     ("change_inbox", "op"): feed.Op,
     ("changes", "op"): feed.Op,
+    ("run_inbox", "state"): queue.FinalState,
+    ("definitions", "kind"): flows.Kind,
+    ("definitions", "status"): flows.Status,
+    ("runs", "kind"): flows.Kind,
+    ("runs", "state"): flows.RunState,
+    ("runs", "trigger"): flows.Trigger,
+    ("steps", "state"): flows.StepState,
 }
 
 

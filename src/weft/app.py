@@ -20,7 +20,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from weft.access import hosts
-from weft.app_jobs import Jobs
 from weft.base import config, crash, durations, errors, ids
 from weft.base.memory import Memory
 from weft.base.version import VERSION
@@ -30,9 +29,12 @@ from weft.cluster import nodes
 from weft.cluster.model import LEASE
 from weft.cluster.pulse import Pulse
 from weft.contrib.aiopslab import chores as aiopslab
+from weft.dagfile.payload import STARTS
 from weft.db import migrate
 from weft.db.database import Database
 from weft.db.notify import Hub
+from weft.parts.dags import Dags, Runs
+from weft.parts.jobs import Jobs
 from weft.queue import enqueue, explain, new, tasks
 from weft.queue.explain import Explanation
 from weft.queue.model import Enqueued, LogLine, TaskView
@@ -69,6 +71,7 @@ class App:
         self.registry = Registry()
         self.jobs = Jobs(self.open, registry=self.registry, owner=f"app:{name or loading.caller()}")
         self.sync = Synchronous(self)
+        self.dags, self.runs = Dags(self), Runs(self)
         self._database: Database | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hub: Hub | None = None
@@ -98,6 +101,9 @@ class App:
         """Declares a job that runs the task below at these times: `timezone=`, `name=`, `args=`, and words of a job such as
         `misfire=`. A worker of this app writes it when it starts, and pauses one that is not declared any more."""
         return self.jobs.declaring(expression, **words)
+    def dag(self, function: Callable[..., Any] | None = None, /, **words: Any) -> Any:
+        """Declares a DAG by a function that calls tasks: each call is a task of the DAG. Words: those of a DAG file."""
+        return self.dags.declare(function, words)
 
     # enqueueing
 
@@ -307,8 +313,8 @@ class App:
             engine = HttpEngine(Work(client, worker=name))
             await engine.arrive()
             worker = Worker(
-                engine, handlers=self._handlers(), queues=queues, capabilities=capabilities, concurrency=concurrency,
-                target=target, grace=grace, max_tasks=max_tasks,
+                engine, handlers=self._handlers(started=False), queues=queues, capabilities=capabilities,
+                concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
             )  # fmt: skip
             working = asyncio.create_task(worker.run())
             try:
@@ -339,11 +345,13 @@ class App:
             await asyncio.gather(upkeep, return_exceptions=True)
             await pulse.stop()
 
-    def _handlers(self) -> list[Task[Any, Any]]:
-        """What this app declares, and the built-in kinds it does not declare itself."""
+    def _handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
+        """What this app declares, and the built-in kinds it does not declare itself; runs are `started` by a database."""
         theirs = Registry()
         for function, name, options in builtin.builtin_tasks(self.settings, hosts=self._hosts):
             theirs.add(function, name=name, version=None, **options)
+        if started:
+            theirs.add(self.runs.starts, name=STARTS, version=None)
         return [*self.registry, *(task for task in theirs if self.registry.get(task.kind) is None)]
 
     async def _hosts(self, org: str) -> tuple[str, ...]:

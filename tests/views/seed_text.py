@@ -29,6 +29,11 @@ SOURCES = {
     "aiopslab.task_logs": ("001", "list", "TaskLog"),
     "scheduler.jobs": ("002", "table", "jobs"),
     "scheduler.executions": ("002", "table", "executions"),
+    "scheduler.dags": ("002", "table", "dags"),
+    "scheduler.dag_tasks": ("002", "table", "dag_tasks"),
+    "scheduler.task_dependencies": ("002", "table", "task_dependencies"),
+    "scheduler.dag_runs": ("002", "table", "dag_runs"),
+    "scheduler.task_instances": ("002", "table", "task_instances"),
 }
 
 _BODY = {

@@ -58,6 +58,10 @@ ACTIONS: dict[str, frozenset[Role]] = {
     "secret.read": _ADMIN,
     "secret.write": _ADMIN,
     "audit.read": _ADMIN,
+    "dag.read": _READ,
+    "dag.write": _WRITE,
+    "dag.run": _WRITE,
+    "run.read": _READ,
 }
 
 UNSCOPED = frozenset({"me.read"})

@@ -97,7 +97,7 @@ def _handed_out(tasks: list[Claimed], keys: Keys, *, now: float, by: str | None)
     for task in tasks:
         rest = task.rest
         exp = now + tokens.lifetime(rest.timeout)
-        proof = Proof(task.id, task.attempt, task.token, task.org, exp, rest.concurrency_key, by)
+        proof = Proof(task.id, task.attempt, task.token, task.org, exp, rest.concurrency_key, by, rest.run_id is not None)
         one = ClaimedTask(
             task_id=task.id, attempt=task.attempt, lease_token=task.token, token=keys.sign(proof), kind=task.kind,
             queue=task.queue, lease_seconds=rest.heartbeat_timeout or default, timeout=rest.timeout,
@@ -113,7 +113,7 @@ def _handed_out(tasks: list[Claimed], keys: Keys, *, now: float, by: str | None)
 
 
 def _proof(found: remote.Fetched, *, exp: float, by: str | None) -> Proof:
-    return Proof(found.id, found.attempt, found.token, found.org, exp, found.concurrency_key, by)
+    return Proof(found.id, found.attempt, found.token, found.org, exp, found.concurrency_key, by, found.run_id is not None)
 
 
 def _agent(call: Call[Any, Any]) -> str:

@@ -22,7 +22,7 @@ COMMANDS = {
     "locks": ("weft.cli.locks:locks", "Look at named locks that are held, and release them."),
     "jobs": ("weft.cli.jobs:jobs", "Make jobs that fire by the clock, look at them and steer them."),
     "cron": ("weft.cli.cron:cron", "Look at cron expressions."),
-    "dag": ("weft.cli.dag:dag", "Check DAGs written in JSON or YAML, and draw them."),
+    "dag": ("weft.cli.dag:dag", "DAGs: check and draw files, save them, start runs, watch and mend them."),
     "doctor": ("weft.cli.doctor:doctor", "Look for what endangers work."),
     "bench": ("weft.cli.bench:bench", "Measure Weft on your database: how fast it is, and what it asks of it."),
     "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),

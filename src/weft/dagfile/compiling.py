@@ -51,6 +51,7 @@ def compile_dag(written: WrittenDag, tasks: list[WrittenTask]) -> Dag:
         config=written.config,
         groups={name: group.description for name, group in written.groups.items()},
         descriptions={task.name: task.description for task in tasks if task.description},
+        payloads={task.name: task.payload for task in tasks},
     )
 
 

@@ -113,6 +113,8 @@ class Dag(msgspec.Struct, frozen=True, omit_defaults=True):
     """Name → description."""
     descriptions: dict[str, str] = {}
     """Task → description."""
+    payloads: dict[str, dict[str, Any]] = {}
+    """Task → what it was told to do, as it was written."""
 
     @property
     def version(self) -> str:

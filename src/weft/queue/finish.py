@@ -34,8 +34,24 @@ class Returned(NamedTuple):
     error: str | None
 
 
-async def finish(tx: Tx, ended: Sequence[Ended]) -> set[str]:
-    """Moves tasks to history; answers the ids that were still held with their token."""
+class Finished(NamedTuple):
+    """The ids of tasks that were still held with their token, and the runs that were told of their ends."""
+
+    ids: set[str]
+    runs: list[str]
+
+
+class Gone(NamedTuple):
+    """A queued task that was ended."""
+
+    id: str
+    org: str
+    key: str | None
+    run: str | None
+
+
+async def finish(tx: Tx, ended: Sequence[Ended]) -> Finished:
+    """Moves tasks to history."""
     return await _finish(
         tx,
         ids=[one.id for one in ended],
@@ -50,7 +66,7 @@ async def finish(tx: Tx, ended: Sequence[Ended]) -> set[str]:
 
 async def complete(
     tx: Tx, *, ids: Sequence[str], tokens: Sequence[str], results: Sequence[str | None], started: Sequence[float | None]
-) -> set[str]:
+) -> Finished:
     """The common case of `finish`: all of them succeeded."""
     return await _finish(tx, ids=ids, tokens=tokens, started=started, results=arrays.quoted(results))
 
@@ -58,15 +74,15 @@ async def complete(
 async def _finish(
     tx: Tx, *, ids: Sequence[str], tokens: Sequence[str], started: Sequence[float | None], results: str | None,
     states: str | None = None, reasons: str | None = None, problems: str | None = None,
-) -> set[str]:  # fmt: skip
+) -> Finished:  # fmt: skip
     arguments = {
         "ids": arrays.plain(ids), "tokens": arrays.plain(tokens), "states": states, "reasons": reasons,
         "results": results, "errors": problems, "started": arrays.floats(started), "expected": len(ids),
     }  # fmt: skip
     row = await tx.row(SQL.finish, arguments)
     assert row is not None  # an aggregate always answers
-    count, found = row
-    return set(ids) if count == len(ids) else set(found or ())
+    count, found, runs = row
+    return Finished(set(ids) if count == len(ids) else set(found or ()), runs or [])
 
 
 async def requeue(tx: Tx, returned: Sequence[Returned]) -> dict[str, tuple[str, str]]:
@@ -92,6 +108,6 @@ async def ended_with(tx: Tx, attempts: Sequence[tuple[str, str, str]]) -> dict[s
     return {row[0]: row[1] for row in rows}
 
 
-async def cancel_queued(tx: Tx, ids: Sequence[str]) -> list[tuple[str, str, str | None]]:
-    """Ends queued tasks; answers (id, org, concurrency key) of each."""
-    return [(id, org, key) for id, org, key in await tx.rows(SQL.cancel_queued, {"ids": list(ids)})]
+async def cancel_queued(tx: Tx, ids: Sequence[str]) -> list[Gone]:
+    """Ends queued tasks."""
+    return [Gone(*row) for row in await tx.rows(SQL.cancel_queued, {"ids": list(ids)})]

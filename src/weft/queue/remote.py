@@ -56,6 +56,7 @@ class Fetched(NamedTuple):
     tags: list[str] | None
     cancelled: bool
     concurrency_key: str | None
+    run_id: str | None
 
 
 def node_id(*, org: str, worker: str) -> str:

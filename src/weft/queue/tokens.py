@@ -36,6 +36,8 @@ class Proof(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its concurrency key: whoever ends it must let the next one in."""
     by: str | None = None
     """The id of the key it was claimed with: without that key, it proves nothing."""
+    run: bool = False
+    """It belongs to a run, which goes on when it ends."""
 
 
 class Keys:

@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar
 import msgspec
 
 from weft.base import durations, errors, names
+from weft.sdk import dag
 from weft.sdk import retry as retries
 from weft.sdk.context import Context
 
@@ -40,7 +41,8 @@ class Options:
 
 
 class Task(Generic[P, R]):
-    """A registered function. Calling it calls the function; enqueueing it is the app's business."""
+    """A registered function. Calling it calls the function, or makes a node where a DAG is declared; enqueueing it is the
+    app's business."""
 
     def __init__(self, function: Callable[P, R], *, kind: str, options: Options) -> None:
         self.function = function
@@ -53,6 +55,9 @@ class Task(Generic[P, R]):
         self._decode = _decoder(function, context_name=self.context_name, batch=options.batch is not None)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        made: Any = dag.called(self, args, kwargs)
+        if made is not None:
+            return made  # type: ignore[no-any-return]
         return self.function(*args, **kwargs)
 
     @property

@@ -58,7 +58,7 @@ class Settled:
 
 def is_single(said: Sequence[Said]) -> bool:
     """Whether one statement does it, so that no transaction has to be opened around it."""
-    return all(one.signed and one.how == "completed" and one.proof.key is None for one in said)
+    return all(one.signed and one.how == "completed" and one.proof.key is None and not one.proof.run for one in said)
 
 
 async def end(tx: Tx, said: Sequence[Said]) -> Settled:
@@ -109,7 +109,9 @@ async def _outcomes(tx: Tx, said: Sequence[Said]) -> dict[tuple[str, str], Outco
         proof = one.proof
         task: Held | None
         if one.signed and one.how == "completed":
-            task = Held(proof.task, proof.org, "", proof.lease, proof.attempt, 0, 0, None, proof.key, None, None)
+            # which run it is is found when it ends; that there is one means more than one statement
+            run = "" if proof.run else None
+            task = Held(proof.task, proof.org, "", proof.lease, proof.attempt, 0, 0, None, proof.key, None, run)
         else:
             task = held.get(proof.task)
             if task is None or (task.token, task.org, task.attempt) != (proof.lease, proof.org, proof.attempt):

@@ -11,6 +11,7 @@ from typing import Literal
 
 from weft.base import json
 from weft.db.tx import Tx
+from weft.flows import advance
 from weft.queue import finish, orphans
 from weft.settle.outcome import Held, Outcome
 from weft.settle.settle import Settled, settle
@@ -56,10 +57,12 @@ async def cancel(tx: Tx, *, ids: Sequence[str]) -> list[str]:
     if not ids:
         return []
     gone = await finish.cancel_queued(tx, ids)
-    if keys := sorted({(org, key) for _, org, key in gone if key is not None}):
+    if runs := sorted({one.run for one in gone if one.run is not None}):
+        await advance.advance(tx, runs)
+    if keys := sorted({(one.org, one.key) for one in gone if one.key is not None}):
         queues = await finish.unblock(tx, keys)
         await orphans.wake(tx, queues=sorted(set(queues)))
-    return [id for id, _, _ in gone]
+    return [one.id for one in gone]
 
 
 async def cancel_one(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> str:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 
 from weft.base import crash
 from weft.db.tx import Tx
+from weft.flows import advance as runs
+from weft.flows.advance import Advanced, Hands
 from weft.queue import finish
-from weft.queue.finish import Ended, Returned
+from weft.queue.finish import Ended, Finished, Returned
 from weft.queue.model import FinalState
 from weft.settle.outcome import Finish, Outcome, Requeue, decide
 
@@ -15,21 +17,30 @@ from weft.settle.outcome import Finish, Outcome, Requeue, decide
 class Settled:
     """What became of a batch: the outcomes that came too late (`lost`), and queues with work that is ready again.
 
-    `repeated`: those that had ended before with the very same token, and how.
+    `repeated`: those that had ended before with the very same token, and how. `advanced`: what followed in the runs they
+    belong to; what could not be done at once is left to `afterwards`.
     """
 
     lost: list[Outcome]
     wake: list[str]
     repeated: list[tuple[Outcome, FinalState]] = dataclasses.field(default_factory=list, compare=False)
+    advanced: Advanced | None = dataclasses.field(default=None, compare=False)
 
 
 def is_single(outcomes: Sequence[Outcome]) -> bool:
     """Whether settling these takes one statement, so that no transaction has to be opened around it."""
-    return all([one.how == "completed" and one.task.concurrency_key is None for one in outcomes])
+    return all([
+        one.how == "completed" and one.task.concurrency_key is None and one.task.run_id is None for one in outcomes
+    ])  # fmt: skip
 
 
-async def settle(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
-    """Ends these attempts. Each is fenced by its token: one that lost its lease changes nothing and is reported."""
+async def settle(
+    tx: Tx, outcomes: Sequence[Outcome], *, hands: Hands | None = None, advance: bool = True
+) -> Settled:
+    """Ends these attempts. Each is fenced by its token: one that lost its lease changes nothing and is reported.
+
+    The runs they belong to are advanced, if nobody else is about to; `hands` may be given what became ready.
+    """
     if is_single(outcomes):
         return await _complete(tx, outcomes)
     ended: list[Ended] = []
@@ -40,7 +51,8 @@ async def settle(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
             ended.append(_ended(outcome, ending))
         else:
             returned.append(_returned(outcome, ending))
-    settled = await finish.finish(tx, ended) if ended else set()
+    finished = await finish.finish(tx, ended) if ended else Finished(set(), [])
+    settled = finished.ids
     crash.point("settle: between statements")
     wake: set[str] = set()
     if returned:
@@ -51,19 +63,26 @@ async def settle(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
     if keys:
         wake |= set(await finish.unblock(tx, [(org, key) for org, key in keys if key is not None]))
     lost, repeated = await _late(tx, outcomes, settled=settled)
-    return Settled(lost, sorted(wake), repeated)
+    advanced = None
+    if finished.runs:
+        if advance:
+            theirs = [one.task.id for one in outcomes if one.task.run_id is not None]
+            advanced = await runs.advance(tx, finished.runs, ended=theirs, hands=hands)
+        else:
+            advanced = Advanced(busy=finished.runs)
+    return Settled(lost, sorted(wake), repeated, advanced)
 
 
 async def _complete(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
     """The hot path: everything succeeded and nothing else follows."""
-    settled = await finish.complete(
+    finished = await finish.complete(
         tx,
         ids=[one.task.id for one in outcomes],
         tokens=[one.task.token for one in outcomes],
         results=[one.result for one in outcomes],
         started=[one.started for one in outcomes],
     )
-    lost, repeated = await _late(tx, outcomes, settled=settled)
+    lost, repeated = await _late(tx, outcomes, settled=finished.ids)
     return Settled(lost, [], repeated)
 
 

@@ -7,6 +7,7 @@ from weft.cluster import nodes
 from weft.cluster.pulse import Pulse
 from weft.db.database import Database
 from weft.db.notify import Hub
+from weft.flows import chores as runs
 from weft.queue import promote
 from weft.sdk.task import Registry
 from weft.worker.direct import DatabaseEngine
@@ -40,6 +41,8 @@ async def run_pending(app: Runs, *, concurrency: int = 10) -> int:
             while await promote.once(tx) == promote.BATCH:
                 pass
             await promote.unblock(tx)
+            await runs.sweep(tx)
+            await runs.admit(tx)
 
     await pulse.start()
     try:

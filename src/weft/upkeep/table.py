@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from weft.access import idempotency, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
+from weft.flows import chores as runs
 from weft.jobs import backfill, scheduler
 from weft.journal import audit, feed, outbox, sequence
 from weft.queue import promote, prune
@@ -59,6 +60,10 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
         Chore(name="outbox", every=_seconds(2), peek=outbox.waiting, once=sender.once, then=sender.send, batch=outbox.BATCH),
         Chore(name="outbox pruner", every=_seconds(300), once=outbox.prune, batch=outbox.BATCH),
+        Chore(name="run sweeper", every=_seconds(2), peek=runs.told, once=runs.sweep, batch=runs.BATCH),
+        Chore(name="run starter", every=_seconds(1), peek=runs.waiting, once=runs.admit, batch=runs.BATCH),
+        Chore(name="run deadlines", every=_seconds(1), once=runs.deadlines, batch=runs.BATCH),
+        Chore(name="run pruner", every=_seconds(60), once=runs.pruning(retention), batch=runs.BATCH),
         *more,
     ]
     if retention is not None:

@@ -20,6 +20,7 @@ from weft.base import errors, ids
 from weft.cluster import nodes
 from weft.cluster.wakefulness import HEAVY, Wakefulness
 from weft.db.database import Database
+from weft.flows.advance import Hands
 from weft.queue import claim, lanes, limits, wake
 from weft.queue.lanes import Lane, Take
 from weft.queue.model import Claimed
@@ -85,6 +86,7 @@ class Claimer:
         self._buffer = buffer
         self._room = room
         self._soon = soon
+        self._kinds = frozenset(serves.kinds)
         self._warm = WarmLanes()
         self._special: list[Lane] = []
         self._named: set[Place] = set()
@@ -136,6 +138,24 @@ class Claimer:
                 if self._held[token] == 0:
                     del self._held[token]
                 self._special_found.set()
+
+    def hands(self) -> Hands | None:
+        """What a run that goes on may give us: no more than runners that wait for work and find none."""
+        if self._stopped or self._buffer.idle <= 0:
+            return None
+        return Hands(
+            node_id=self._serves.node_id, token=str(ids.token()), kinds=self._kinds, room=self._buffer.idle,
+            serves=lambda lane: bool(lanes.served([Lane(lane, "", plain=True)], **self._serves.lanes)),
+        )  # fmt: skip
+
+    def take(self, tasks: Sequence[Claimed]) -> None:
+        """Tasks that are ours without a claim."""
+        self._buffer.put(tasks)
+
+    def doubt(self, token: str) -> None:
+        """What may have become ours with this token is given back."""
+        self._doubtful.append(token)
+        self._nudged.set()
 
     def stop(self) -> None:
         """Ends `run` after the round it is in: a claim that is cut off may have been made."""

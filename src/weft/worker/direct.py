@@ -28,6 +28,7 @@ class DatabaseEngine:
         self._database = database
         self._hub = hub
         self._pulse = pulse
+        self._taker: Claimer | None = None
 
     @property
     def lease(self) -> float:
@@ -42,13 +43,14 @@ class DatabaseEngine:
         )
         claimer = Claimer(self._database, serves=serves, buffer=buffer, room=room, soon=soon)
         claimer.hears = lambda: self._hub.healthy
+        self._taker = claimer
         return claimer
 
     def reporter(
         self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
         wake: Callable[[], None],
     ) -> DatabaseReporter:  # fmt: skip
-        return DatabaseReporter(self._database, on_settled=on_settled, on_lost=on_lost, wake=wake)
+        return DatabaseReporter(self._database, on_settled=on_settled, on_lost=on_lost, wake=wake, taker=self._taker)
 
     def attend(
         self, *, nudge: Callable[[str | None], None], revived: Callable[[], None],

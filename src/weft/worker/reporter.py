@@ -10,11 +10,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from weft.base import crash, errors, json
 from weft.db.database import Database
+from weft.flows import afterwards
+from weft.flows.advance import Advanced, Hands
 from weft.queue import lease
 from weft.queue.lease import Line
+from weft.queue.model import Claimed
 from weft.settle import settle
 from weft.settle.outcome import Outcome
 
@@ -135,28 +139,44 @@ class Reporter(abc.ABC):
         """Ends these attempts and keeps these lines; Unavailable or OutcomeUnknown: it is tried again."""
 
 
+class Taker(Protocol):
+    """Who takes over what became ready in a run that went on, without asking for it."""
+
+    def hands(self) -> Hands | None: ...
+    def take(self, tasks: Sequence[Claimed]) -> None: ...
+    def doubt(self, token: str) -> None:
+        """Something may have been handed over with this token, or not: the answer was lost."""
+        ...
+
+
 class DatabaseReporter(Reporter):
     """Settles in the database."""
 
     def __init__(
         self, database: Database, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
-        wake: Callable[[], None],
+        wake: Callable[[], None], taker: Taker | None = None,
     ) -> None:  # fmt: skip
         super().__init__(on_settled=on_settled, on_lost=on_lost, wake=wake)
         self._database = database
+        self._taker = taker
 
-    async def _settle(self, outcomes: Sequence[Outcome], lines: Sequence[Line]) -> None:
+    async def _settle(self, outcomes: Sequence[Outcome], lines: Sequence[Line], *, advance: bool = True) -> None:
+        hands: Hands | None = None
         try:
             crash.point("settle: before")
             single = not lines and settle.is_single(outcomes)
+            if not single and self._taker is not None:
+                hands = self._taker.hands()
             async with self._database.once() if single else self._database.tx() as tx:
                 if lines:
                     await lease.write_logs(tx, lines)
-                settled = await settle.settle(tx, outcomes) if outcomes else None
-        except (errors.InvalidInput, errors.DatabaseError) as error:
-            if isinstance(error, errors.Unavailable):
+                settled = await settle.settle(tx, outcomes, hands=hands, advance=advance) if outcomes else None
+        except (errors.InvalidInput, errors.DatabaseError, errors.OutcomeUnknown, asyncio.CancelledError) as error:
+            if hands is not None and self._taker is not None:
+                self._taker.doubt(hands.token)
+            if not isinstance(error, errors.WeftError) or isinstance(error, errors.Unavailable | errors.OutcomeUnknown):
                 raise
-            await self._halve(outcomes, lines, error)
+            await self._halve(outcomes, lines, error, advance=advance)
             return
         crash.point("settle: committed")
         if settled is None:
@@ -167,11 +187,32 @@ class DatabaseReporter(Reporter):
             self._on_lost(outcome)
         if settled.wake:
             self._wake()
+        if settled.advanced is not None:
+            await self._went_on(settled.advanced)
 
-    async def _halve(self, outcomes: Sequence[Outcome], lines: Sequence[Line], error: errors.WeftError) -> None:
+    async def _went_on(self, advanced: Advanced) -> None:
+        """What became ready is ours, or somebody's; what could not be done with the lock of others is tried once more."""
+        if advanced.handed and self._taker is not None:
+            self._taker.take(advanced.handed)
+        if advanced.ready:
+            self._wake()
+        if not advanced.unfinished:
+            return
+        try:
+            async with self._database.tx() as tx:
+                await afterwards.once_more(tx, advanced)
+        except errors.WeftError as error:
+            log.warning("runs that others held are left to the sweep: %s", error)
+
+    async def _halve(
+        self, outcomes: Sequence[Outcome], lines: Sequence[Line], error: errors.WeftError, *, advance: bool
+    ) -> None:
         if lines:
             await self._write(lines)
             await self._settle(outcomes, [])
+        elif len(outcomes) == 1 and outcomes[0].task.run_id is not None and advance:
+            # what its run makes of it may be the trouble: that is left to the sweep
+            await self._settle(outcomes, [], advance=False)
         elif len(outcomes) == 1:
             await self._replace(outcomes[0], error)
         else:

@@ -3,7 +3,7 @@
 -- says the same as `=` but leaves no other plan than to look each id up: planned while the table was nearly empty, a
 -- plain join walks the whole table, and goes on doing so when it has filled up.
 
--- What was deleted from the hot table goes into history, and the feed hears of it.
+-- What was deleted from the hot table goes into history; its run, if it has one, is told; and the feed hears of it.
 -- piece: kept
 kept as (
     insert into weft.task_history (
@@ -25,6 +25,18 @@ kept as (
         g.trace_parent, g.progress, g.progress_message, g.attempts,
         case when g.new_state <> 'completed' then coalesce(g.new_error::jsonb, g.error) end, g.new_result::jsonb
     from gone as g
+),
+told as (
+    insert into weft.run_inbox (run_id, org_id, step_id, task_id, state, attempt, started_at, result, error)
+    select
+        g.run_id, g.org_id, g.step_id, g.id, g.new_state, g.attempt - g.uncounted,
+        coalesce(
+            g.started_at,
+            case when g.new_started is not null then least(g.claimed_at + g.new_started * interval '1 second', weft.now()) end),
+        g.new_result::jsonb, case when g.new_state <> 'completed' then coalesce(g.new_error::jsonb, g.error) end
+    from gone as g
+    where g.run_id is not null
+    returning run_id
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
@@ -48,7 +60,9 @@ with gone as (
 ),
 -- use: kept
 -- the ids only if some are missing: that all went well is one number
-select count(*), case when count(*) < %(expected)s then array_agg(g.id::text) end
+select
+    count(*), case when count(*) < %(expected)s then array_agg(g.id::text) end,
+    (select array_agg(distinct t.run_id::text) from told as t)
 from gone as g;
 
 -- Back into the queue: a retry, a snooze, a loss, or given back. The row stays, the token goes.
@@ -204,5 +218,5 @@ with gone as (
         null::double precision as new_started
 ),
 -- use: kept
-select g.id::text, g.org_id::text, g.concurrency_key
+select g.id::text, g.org_id::text, g.concurrency_key, g.run_id::text
 from gone as g;

@@ -96,7 +96,7 @@ select
     t.id::text, t.org_id::text, t.kind, t.queue, t.payload::text, t.attempt, t.lease_token::text, t.run_at,
     extract(epoch from t.timeout)::double precision, extract(epoch from t.heartbeat_timeout)::double precision,
     t.losses, t.correlation_id, t.trace_parent, t.tags, t.cancel_requested_at is not null,
-    t.concurrency_key
+    t.concurrency_key, t.run_id::text
 from weft.tasks as t
 where t.id = any(array[%(id)s::uuid]) and t.lease_token = %(token)s::uuid;
 

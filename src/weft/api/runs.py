@@ -1,0 +1,170 @@
+"""`/v1/runs`: runs of every kind, in our own words, with their steps."""
+
+import datetime as dt
+import uuid
+from typing import Annotated, Any
+
+import msgspec
+
+from weft.api import fields, pages
+from weft.api.operation import Call, Operation
+from weft.flows import look
+from weft.flows.look import RunView, StepView
+from weft.flows.model import Kind, RunState, StepState
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """One execution of a plan."""
+
+    id: uuid.UUID
+    kind: Kind
+    name: str
+    definition_id: uuid.UUID | None
+    version: str | None
+    state: RunState
+    params: dict[str, Any]
+    config: dict[str, Any]
+    output: Any
+    error: dict[str, Any] | None
+    idempotency_key: str | None
+    trigger: str
+    actor: str | None
+    parent_run_id: uuid.UUID | None
+    parent_step_id: uuid.UUID | None
+    logical_date: dt.datetime
+    tags: list[str]
+    correlation_id: str | None
+    nodes: int
+    nodes_ended: int
+    nodes_failed: int
+    reruns: int
+    deadline_at: dt.datetime | None
+    created_at: dt.datetime
+    started_at: dt.datetime | None
+    finished_at: dt.datetime | None
+
+
+class Step(msgspec.Struct, kw_only=True):
+    """A step: a node of a block, an element of a foreach, or a block that caught a failure."""
+
+    id: uuid.UUID
+    run_id: uuid.UUID
+    frame_id: uuid.UUID
+    """The step that opened the block it is in; the run's id for those of the entry."""
+    node: str
+    element: int
+    """-1: the node itself."""
+    catching: bool
+    depth: int
+    state: StepState
+    task_id: uuid.UUID | None
+    attempt: int
+    reruns: int
+    parts: int
+    parts_ended: int
+    parts_failed: int
+    block: str | None
+    item: Any
+    output: Any
+    error: dict[str, Any] | None
+    created_at: dt.datetime
+    started_at: dt.datetime | None
+    finished_at: dt.datetime | None
+
+
+class RunsQuery(pages.Paging, forbid_unknown_fields=True, kw_only=True):
+    """Which runs."""
+
+    kind: Kind | None = None
+    name: fields.Name | None = None
+    state: Annotated[tuple[RunState, ...], msgspec.Meta(max_length=10, description="May be given several times.")] = ()
+
+
+class RunsPlace(msgspec.Struct, array_like=True):
+    id: uuid.UUID
+
+
+class StepsPlace(msgspec.Struct, array_like=True):
+    frame: uuid.UUID
+    node: str
+    element: int
+    catching: bool
+
+
+class RunPage(msgspec.Struct):
+    items: list[Run]
+    next_cursor: str | None
+
+
+class StepPage(msgspec.Struct):
+    items: list[Step]
+    next_cursor: str | None
+
+
+async def page(call: Call[None, RunsQuery]) -> RunPage:
+    place = call.query.place(RunsPlace)
+    async with call.tx() as tx:
+        found = await look.page(
+            tx, org=call.principal.org, before=place.id if place else None, take=call.query.limit + 1,
+            kind=call.query.kind, name=call.query.name, states=call.query.state,
+        )  # fmt: skip
+    shown = pages.page(found, limit=call.query.limit, show=shown_run, place=lambda one: RunsPlace(one.id))
+    return RunPage(shown.items, shown.next_cursor)
+
+
+async def get(call: Call[None, None]) -> Run:
+    async with call.tx() as tx:
+        return shown_run(await look.run(tx, call.id, org=call.principal.org))
+
+
+async def steps(call: Call[None, pages.Paging]) -> StepPage:
+    place = call.query.place(StepsPlace)
+    org = call.principal.org
+    async with call.tx() as tx:
+        await look.run(tx, call.id, org=org)
+        found = await look.steps(
+            tx, call.id, org=org, take=call.query.limit + 1, after=msgspec.structs.astuple(place) if place else None
+        )
+    shown = pages.page(found, limit=call.query.limit, show=_step,
+                       place=lambda one: StepsPlace(one.frame_id, one.node, one.element, one.catching))  # fmt: skip
+    return StepPage(shown.items, shown.next_cursor)
+
+
+def shown_run(run: RunView) -> Run:
+    return Run(**{name: getattr(run, name) for name in Run.__struct_fields__ if name != "tags"}, tags=run.tags or [])
+
+
+def _step(step: StepView) -> Step:
+    return Step(**{name: getattr(step, name) for name in Step.__struct_fields__})
+
+
+_ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
+_RUN: dict[str, Any] = {
+    "id": _ID, "kind": "dag", "name": "etl-pipeline", "definition_id": _ID, "version": None, "state": "completed",
+    "params": {"day": "2026-01-15"}, "config": {}, "output": {"rows": 10}, "error": None, "idempotency_key": None,
+    "trigger": "manual", "actor": "key:ops", "parent_run_id": None, "parent_step_id": None,
+    "logical_date": "2026-01-15T02:00:00Z", "tags": [], "correlation_id": None, "nodes": 2, "nodes_ended": 2,
+    "nodes_failed": 0, "reruns": 0, "deadline_at": None, "created_at": "2026-01-15T02:00:00Z",
+    "started_at": "2026-01-15T02:00:00Z", "finished_at": "2026-01-15T02:01:00Z",
+}  # fmt: skip
+_STEP = {
+    "id": _ID, "run_id": _ID, "frame_id": _ID, "node": "extract", "element": -1, "catching": False, "depth": 0,
+    "state": "completed", "task_id": _ID, "attempt": 1, "reruns": 0, "parts": 0, "parts_ended": 0, "parts_failed": 0,
+    "block": None, "item": None, "output": {"rows": 10}, "error": None, "created_at": "2026-01-15T02:00:00Z",
+    "started_at": "2026-01-15T02:00:00Z", "finished_at": "2026-01-15T02:00:30Z",
+}  # fmt: skip
+
+OPERATIONS = (
+    Operation(
+        "GET", "/v1/runs", action="run.read", handler=page, summary="Runs of every kind, newest first", query=RunsQuery,
+        answer=RunPage, example={"state": "failed"}, answer_example={"items": [_RUN], "next_cursor": None},
+    ),
+    Operation(
+        "GET", "/v1/runs/{id:uuid}", action="run.read", handler=get, summary="A run", answer=Run, errors=("NOT_FOUND",),
+        answer_example=_RUN,
+    ),
+    Operation(
+        "GET", "/v1/runs/{id:uuid}/steps", action="run.read", handler=steps, summary="Every step of a run, block by block",
+        query=pages.Paging, answer=StepPage, errors=("NOT_FOUND",), answer_example={"items": [_STEP], "next_cursor": None},
+    ),
+)  # fmt: skip

@@ -1,0 +1,165 @@
+-- flows: definitions and their versions, runs and steps.
+
+-- Plans by their hash: what runs are runs of. Never changed.
+create table weft.plans (
+    org_id uuid not null,
+    hash text not null check (hash ~ '^[0-9a-f]{64}$'),
+    plan text not null,
+    nodes integer not null,
+    created_at timestamptz not null default weft.now(),
+    primary key (org_id, hash)
+);
+
+-- A DAG (later: a workflow, a flow) by its name; its content is that of the active version.
+create table weft.definitions (
+    id uuid primary key default weft.uuid7(),
+    org_id uuid not null,
+    kind text not null check (kind in ('dag', 'workflow', 'flow')),
+    name text not null check (length(name) between 1 and 255),
+    status text not null default 'active' check (status in ('active', 'paused', 'deleted')),
+    version text not null,
+    -- at most so many runs at a time; the others wait as `created`
+    max_active_runs integer check (max_active_runs > 0),
+    cron_expression text,
+    timezone text not null default 'UTC',
+    next_run_time timestamptz,
+    tags text[],
+    created_at timestamptz not null default weft.now(),
+    updated_at timestamptz not null default weft.now(),
+    unique (id, org_id)
+);
+
+create unique index definitions_by_name on weft.definitions (org_id, kind, name) where status <> 'deleted';
+create index definitions_listed on weft.definitions (org_id, kind, id);
+
+create table weft.definition_versions (
+    definition_id uuid not null references weft.definitions (id) on delete cascade,
+    org_id uuid not null,
+    version text not null,
+    number integer not null,
+    plan_hash text not null,
+    -- all but the plan: schedule, limits, defaults of params, as the front end wrote it
+    header jsonb not null default '{}',
+    -- each node, its id in seed 002's words, what it does and what it waits for: [{name, id, payload, …, dependencies}]
+    nodes jsonb not null default '[]',
+    created_at timestamptz not null default weft.now(),
+    primary key (definition_id, version),
+    foreign key (org_id, plan_hash) references weft.plans (org_id, hash)
+);
+
+create table weft.runs (
+    id uuid primary key default weft.uuid7(),
+    org_id uuid not null,
+    kind text not null check (kind in ('dag', 'workflow', 'flow')),
+    name text not null,
+    definition_id uuid,
+    version text,
+    plan_hash text,
+    state text not null default 'created' check (state in (
+        'created', 'running', 'waiting', 'paused', 'completed', 'failed', 'compensating', 'compensated', 'cancelled',
+        'blocked')),
+    params jsonb not null default '{}',
+    -- what this run is told to do otherwise: {queue, priority, timeout_seconds, tags}
+    config jsonb not null default '{}',
+    output jsonb,
+    error jsonb,
+    idempotency_key text,
+    trigger text not null default 'manual' check (trigger in ('manual', 'schedule', 'backfill', 'run', 'sql')),
+    -- who asked, in the journal's words
+    actor text,
+    parent_run_id uuid,
+    parent_step_id uuid,
+    -- for when it was meant: a tick of its schedule, or when it was asked for
+    logical_date timestamptz not null default weft.now(),
+    tags text[],
+    correlation_id text,
+    trace_parent text,
+    -- the nodes of the entry block, counted
+    nodes integer not null default 0,
+    nodes_ended integer not null default 0,
+    nodes_failed integer not null default 0,
+    -- how often it was set going again
+    reruns integer not null default 0,
+    deadline_at timestamptz,
+    -- kept so long after its end; null: as long as the org's history
+    retention interval,
+    created_at timestamptz not null default weft.now(),
+    started_at timestamptz,
+    finished_at timestamptz
+)
+with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+
+create unique index runs_idempotency on weft.runs (org_id, kind, name, idempotency_key) where idempotency_key is not null;
+create index runs_listed on weft.runs (org_id, id);
+create index runs_of_definition on weft.runs (definition_id, logical_date desc, id desc);
+create index runs_active on weft.runs (definition_id) where state in ('running', 'waiting', 'paused', 'compensating', 'blocked');
+create index runs_created on weft.runs (definition_id, id) where state = 'created';
+create index runs_by_state on weft.runs (org_id, state, id);
+create index runs_deadline on weft.runs (deadline_at) where deadline_at is not null and finished_at is null;
+create index runs_children on weft.runs (parent_run_id) where parent_run_id is not null;
+create index runs_finished on weft.runs (finished_at) where finished_at is not null;
+
+create table weft.steps (
+    id uuid primary key,
+    run_id uuid not null,
+    org_id uuid not null,
+    -- the step that opened the block it is in; the run for those of the entry
+    frame_id uuid not null,
+    node text not null,
+    -- which element of a foreach; -1: the node itself
+    element integer not null default -1,
+    -- the block that caught its failure
+    catching boolean not null default false,
+    depth smallint not null default 0,
+    state text not null default 'pending' check (state in (
+        'pending', 'running', 'completed', 'failed', 'timed_out', 'cancelled', 'upstream_failed', 'skipped',
+        'compensated')),
+    -- what it waits for, counted
+    waits integer not null default 0,
+    succeeded integer not null default 0,
+    failed integer not null default 0,
+    skipped integer not null default 0,
+    decided boolean not null default false,
+    -- what it is made of: the nodes of its block, or the elements of its foreach
+    parts integer not null default 0,
+    parts_ended integer not null default 0,
+    parts_failed integer not null default 0,
+    parts_made integer not null default 0,
+    parts_started integer not null default 0,
+    -- the block it has opened, with its params; the element it stands for
+    block text,
+    params jsonb,
+    item jsonb,
+    task_id uuid,
+    attempt integer not null default 0,
+    -- how often it was set going again
+    reruns integer not null default 0,
+    output jsonb,
+    error jsonb,
+    created_at timestamptz not null default weft.now(),
+    started_at timestamptz,
+    finished_at timestamptz
+)
+with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+create unique index steps_place on weft.steps (run_id, frame_id, node, element, catching);
+-- For lists. Partial, so that no look-up by place can use it: planned while the table was nearly empty, that walked the
+-- whole block for each step.
+create index steps_of_frame on weft.steps (run_id, frame_id, id) where element = -1 and not catching;
+
+do $$
+declare
+    owned text;
+begin
+    foreach owned in array array['plans', 'definitions', 'definition_versions', 'runs', 'steps'] loop
+        execute format('alter table weft.%I enable row level security', owned);
+        execute format('alter table weft.%I force row level security', owned);
+        execute format('create policy owner on weft.%I to current_user using (true) with check (true)', owned);
+        execute format('create policy engine on weft.%I to weft_engine using (true) with check (true)', owned);
+        execute format(
+            'create policy tenant on weft.%I to weft_tenant '
+            'using (org_id = weft.current_org()) with check (org_id = weft.current_org())', owned);
+        execute format('grant select, insert, update, delete on weft.%I to weft_engine, weft_tenant', owned);
+    end loop;
+end;
+$$;

@@ -1,0 +1,24 @@
+"""Runs and steps: a plan is run, one transaction at a time.
+
+    definition (a DAG's name) ── versions (immutable, by hash) ── plans (by hash, shared)
+    run (one execution of a plan) ── steps (one row for each node, element, block and catch) ── tasks of the queue
+
+A *frame* is an instance of a block; it is named by the step that opened it, the entry's by the run itself. A step is
+(run, frame, node, element, catching): unique, so that what was made stays made once.
+
+    a task of a run ends ─▶ its fact goes into the run's inbox, in the very statement that ends it
+                        ─▶ is the run's lock free? then the same transaction takes all facts of the run, decides what
+                           follows (`course`, purely), and writes steps and new tasks
+                        ─▶ if not, whoever holds the lock may have looked already: the loser tries once more after its
+                           commit (`advance.afterwards`), and a chore sweeps what is left (`chores`)
+
+Only the holder of a run's row lock changes its steps. Who holds task rows never waits for a run: runs are locked with
+`skip locked`, so there is no circle to wait in. A run costs what happens in it, not what it is made of: only the steps
+that an ending touches are read, and outputs only where an expression names them.
+
+Read in this order: `model`, `compiled`, `scope`, `course` (decides), `advance` (does), `start`, `operate`, `look`, `why`.
+
+States of a run: created (waits to be let in), running, waiting, paused, completed, failed, cancelled (and, for workflows,
+compensating, compensated, blocked). Of a step: pending, running, completed, failed, timed_out, cancelled, upstream_failed,
+skipped.
+"""

@@ -1,0 +1,61 @@
+"""What the leader sees to: runs with facts nobody took, runs that wait to be let in, runs that took too long, old runs."""
+
+import datetime as dt
+import logging
+from collections.abc import Awaitable, Callable
+
+from weft.base import errors
+from weft.db import statements
+from weft.db.tx import Tx
+from weft.flows import advance, operate, start
+
+SQL = statements.load("weft.flows")
+
+log = logging.getLogger("weft.flows")
+
+BATCH = 50
+FACTS = 1000
+
+
+async def told(tx: Tx) -> bool:
+    """Whether any run has facts that nobody took."""
+    return bool(await tx.value(SQL.facts_waiting))
+
+
+async def sweep(tx: Tx) -> int:
+    """Advances runs that nobody advanced: the one who held the lock had looked before the fact was there."""
+    await tx.run(SQL.drop_facts, {"take": FACTS})
+    runs = [row[0] for row in await tx.rows(SQL.runs_told, {"take": BATCH})]
+    if runs:
+        await advance.advance(tx, runs)
+    return len(runs)
+
+
+async def waiting(tx: Tx) -> bool:
+    return bool(await tx.value(SQL.created_waiting))
+
+
+async def admit(tx: Tx) -> int:
+    """Lets runs in: those that SQL asked for, and those that waited for room."""
+    found = [row[0] for row in await tx.rows(SQL.definitions_with_created)]
+    return sum([await start.admit(tx, definition) for definition in found])
+
+
+async def deadlines(tx: Tx) -> int:
+    """Ends runs that took longer than they may."""
+    found = await tx.rows(SQL.past_deadline, {"take": BATCH})
+    for id, org in found:
+        try:
+            await operate.time_out(tx, id, org=org)
+        except errors.NotFound:
+            log.warning("run %s is gone", id)
+    return len(found)
+
+
+def pruning(older: dt.timedelta | None) -> Callable[[Tx], Awaitable[int]]:
+    """Drops runs that ended longer ago than this, or than they or their org say."""
+
+    async def prune(tx: Tx) -> int:
+        return await tx.run(SQL.prune_runs, {"older": older, "take": BATCH})
+
+    return prune

@@ -1,0 +1,143 @@
+"""A plan as it is run: with its edges, and what each node's expressions name. Kept per process by the plan's hash."""
+
+import functools
+from typing import Any, NamedTuple
+
+import msgspec
+
+from weft.db import statements
+from weft.db.tx import Tx
+from weft.flows import work
+from weft.plan import expression, graph, model
+from weft.plan.expression import Expression
+from weft.plan.graph import Edges
+from weft.plan.model import Block, Call, Compute, Node, Plan, Record, Task
+
+SQL = statements.load("weft.flows")
+
+_KEPT = 256
+_NOTED = 20_000
+_FEW = 100
+_SMALL = 1000
+"""Elements of a foreach whose outputs are gathered although nobody names them: for people to look at."""
+
+
+class Named(NamedTuple):
+    """The nodes whose outputs are needed to decide whether a node runs, and on what; and to do its work."""
+
+    before: frozenset[str]
+    work: frozenset[str]
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    plan: Plan
+    edges: dict[str, Edges]
+    blocks: dict[str, Block]
+    nodes: dict[str, dict[str, Node]]
+    records: dict[str, Record]
+    named: dict[tuple[str, str], Named]
+    outputs: dict[str, frozenset[str]]
+    """Block → what its outputs name."""
+    gathered: frozenset[tuple[str, str]]
+    """(block, node) whose output somebody names."""
+    secrets: dict[tuple[str, str], dict[str, tuple[str, ...]]]
+    """(block, node) → where in its arguments secrets may be."""
+    options: dict[tuple[str, str], dict[str, Any]]
+    """(block, node) → what its tasks are told, where that is the same in every run."""
+    whereabouts: dict[str, tuple[str, str, str]]
+    """Task → (frame, block, node), of tasks that this process made: a hint what will be asked for when they end."""
+
+    def note(self, task: str, *, frame: str, block: str, node: str) -> None:
+        if len(self.whereabouts) >= _NOTED:
+            self.whereabouts.clear()
+        self.whereabouts[task] = frame, block, node
+
+    def after(self, task: str) -> list[tuple[str, str]]:
+        """(frame, node) of what hangs on a task, if it was noted, and if it is little."""
+        found = self.whereabouts.pop(task, None)
+        if found is None:
+            return []
+        frame, block, node = found
+        downstream = self.edges[block].downstream[node]
+        return [(frame, name) for name in downstream] if len(downstream) <= _FEW else []
+
+    def gathers(self, block: str, node: str, *, elements: int) -> bool:
+        """Whether the outputs of a foreach are put together."""
+        return elements <= _SMALL or (block, node) in self.gathered
+
+
+class _Slot:
+    """Room for a plan that was read once; filled by whoever reads it."""
+
+    def __init__(self) -> None:
+        self.compiled: Compiled | None = None
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _slot(_hash: str) -> _Slot:
+    return _Slot()
+
+
+def cached(hash: str) -> Compiled | None:
+    """The plan, if this process has read it."""
+    return _slot(hash).compiled
+
+
+async def load(tx: Tx, *, org: str, hash: str) -> Compiled:
+    """The plan of this hash, read at most once per process: what has one hash is one plan, whoever's it is."""
+    slot = _slot(hash)
+    if slot.compiled is None:
+        text = await tx.value(SQL.get_plan, {"org_id": org, "hash": hash})
+        slot.compiled = compile_plan(model.decode(text))
+    return slot.compiled
+
+
+def compile_plan(plan: Plan) -> Compiled:
+    named: dict[tuple[str, str], Named] = {}
+    secrets: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    options: dict[tuple[str, str], dict[str, Any]] = {}
+    for block in plan.blocks:
+        for node in block.nodes:
+            named[block.name, node.name] = Named(
+                frozenset(_outputs(node.when, node.foreach)), frozenset(_outputs(*_work(node)))
+            )
+            if isinstance(node.work, Task):
+                if places := expression.secrets(node.work.args):
+                    secrets[block.name, node.name] = places
+                if (known := work.options(node.work)) is not None:
+                    options[block.name, node.name] = known
+    return Compiled(
+        plan=plan,
+        edges=graph.edges(plan),
+        blocks={block.name: block for block in plan.blocks},
+        nodes={block.name: {node.name: node for node in block.nodes} for block in plan.blocks},
+        records={record.name: record for record in plan.records},
+        named=named,
+        outputs={block.name: frozenset(_outputs(*block.outputs.values())) for block in plan.blocks},
+        gathered=frozenset(_gathered(plan, named)),
+        secrets=secrets,
+        options=options,
+        whereabouts={},
+    )
+
+
+def _gathered(plan: Plan, named: dict[tuple[str, str], Named]) -> set[tuple[str, str]]:
+    """Every node that is named, by whichever block sees it; a name that two blocks have counts for both."""
+    names = {name for one in named.values() for name in one.before | one.work}
+    for block in plan.blocks:
+        names |= set(_outputs(*block.outputs.values(), *(one.default for one in block.params)))
+    return {(block.name, node.name) for block in plan.blocks for node in block.nodes if node.name in names}
+
+
+def _work(node: Node) -> list[Expression]:
+    match node.work:
+        case Task(args=args, options=options):
+            return [args, *options.values()]
+        case Compute(value=value):
+            return [value]
+        case Call(args=given):
+            return list(given.values())
+
+
+def _outputs(*expressions: Expression | None) -> list[str]:
+    return [name for one in expressions if one is not None for name in graph.outputs(one)]

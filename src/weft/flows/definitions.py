@@ -1,0 +1,167 @@
+"""Definitions: DAGs by name (later workflows and flows), with immutable versions named by their hash."""
+
+import dataclasses
+import datetime as dt
+import uuid
+from typing import Any
+
+import msgspec
+
+from weft.base import errors, ids
+from weft.dagfile.dag import Dag
+from weft.db import statements
+from weft.db.tx import Tx
+from weft.flows import compiled
+from weft.flows.model import Kind
+from weft.plan import graph, model
+from weft.plan.expression import Value
+from weft.plan.model import Task
+
+SQL = statements.load("weft.flows")
+
+
+@dataclasses.dataclass(frozen=True)
+class Definition:
+    """A definition with its active version, in the order `get_definition` selects it."""
+
+    id: uuid.UUID
+    org_id: uuid.UUID
+    kind: Kind
+    name: str
+    status: str
+    version: str
+    number: int
+    plan_hash: str
+    header: dict[str, Any]
+    max_active_runs: int | None
+    cron_expression: str | None
+    timezone: str
+    next_run_time: dt.datetime | None
+    tags: list[str] | None
+    created_at: dt.datetime
+    updated_at: dt.datetime
+    version_created_at: dt.datetime
+    nodes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Saved:
+    """A definition that was saved, and whether that made a version that was not there."""
+
+    definition: Definition
+    new: bool
+
+
+async def save_dag(tx: Tx, dag: Dag, *, org: uuid.UUID) -> Saved:
+    """Makes this the active version of the DAG of its name. The same content again changes nothing."""
+    hash = model.digest(dag.plan)
+    count = sum(len(block.nodes) for block in dag.plan.blocks)
+    await tx.run(SQL.save_plan, {"org_id": org, "hash": hash, "plan": model.encode(dag.plan).decode(), "nodes": count})
+    arguments = {
+        "org_id": org, "kind": "dag", "name": dag.name, "version": dag.version,
+        "max_active_runs": dag.max_active_runs, "cron_expression": dag.cron_expression, "timezone": dag.timezone,
+        "tags": list(dag.tags) or None,
+    }  # fmt: skip
+    id, before = await _upsert(tx, arguments)
+    version = {
+        "id": id, "org_id": org, "version": dag.version, "plan_hash": hash, "header": _header(dag),
+        "nodes": msgspec.json.encode(_nodes(dag, id)).decode(),
+    }  # fmt: skip
+    await tx.run(SQL.save_version, version)
+    return Saved(await get(tx, str(id), org=org, kind="dag"), new=before != dag.version)
+
+
+async def get(tx: Tx, wanted: str, *, org: uuid.UUID, kind: Kind) -> Definition:
+    """By id or name; NotFound."""
+    try:
+        id: uuid.UUID | None = uuid.UUID(wanted)
+    except ValueError:
+        id = None
+    row = await tx.row(SQL.get_definition, {"org_id": org, "kind": kind, "id": id, "name": wanted})
+    if row is None:
+        word = "DAG" if kind == "dag" else kind
+        raise errors.NotFound(f"there is no {word} {wanted[:255]!r}; `weft {kind} list` shows those there are")
+    return Definition(*row)
+
+
+async def page(
+    tx: Tx, *, org: uuid.UUID, kind: Kind, before: uuid.UUID | None, take: int, prefix: str | None = None
+) -> list[Definition]:
+    """Newest first."""
+    arguments = {
+        "org_id": org, "kind": kind, "before": before or ids.NEWEST, "take": take,
+        "prefix": None if prefix is None else prefix.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%",
+    }  # fmt: skip
+    return [Definition(*row) for row in await tx.rows(SQL.list_definitions, arguments)]
+
+
+async def versions(tx: Tx, id: uuid.UUID, *, take: int) -> list[tuple[str, int, dt.datetime]]:
+    """Version, number and when, newest first."""
+    return [(row[0], row[1], row[2]) for row in await tx.rows(SQL.list_versions, {"id": id, "take": take})]
+
+
+async def nodes(tx: Tx, id: uuid.UUID, *, version: str) -> list[dict[str, Any]]:
+    """The nodes of a version: name, id, payload, what they wait for."""
+    found: list[dict[str, Any]] = await tx.value(SQL.nodes_of, {"id": id, "version": version}) or []
+    return found
+
+
+async def params(tx: Tx, definition: Definition) -> dict[str, Any]:
+    """The params that its active version declares: name → {type, default, …}."""
+    plan = (await compiled.load(tx, org=str(definition.org_id), hash=definition.plan_hash)).plan
+    block = plan.block(plan.entry)
+    assert block is not None
+    found = {}
+    for field in block.params:
+        shown = msgspec.to_builtins(field)
+        shown.pop("name")
+        if isinstance(field.default, Value):
+            shown["default"] = field.default.value
+        found[field.name] = {"type": field.type, **shown}
+    return found
+
+
+async def set_status(tx: Tx, definition: Definition, status: str) -> None:
+    await tx.run(SQL.set_status, {"id": definition.id, "status": status})
+
+
+async def _upsert(tx: Tx, arguments: dict[str, Any]) -> tuple[uuid.UUID, str | None]:
+    """The definition's id, and the version that was active before."""
+    row = await tx.row(SQL.hold_definition, arguments)
+    if row is None:
+        made = await tx.value(SQL.insert_definition, arguments)
+        if made is not None:
+            return made, None
+        row = await tx.row(SQL.hold_definition, arguments)  # somebody was quicker
+        assert row is not None
+    await tx.run(SQL.activate, {**arguments, "id": row[0]})
+    return row[0], row[1]
+
+
+def _header(dag: Dag) -> str:
+    shown = msgspec.to_builtins(dag)
+    for name in ("plan", "name", "payloads"):
+        shown.pop(name, None)
+    return msgspec.json.encode(shown).decode()
+
+
+def _nodes(dag: Dag, id: uuid.UUID) -> list[dict[str, Any]]:
+    """Each task as seed 002 has it. Its id is made of the DAG's id and its name, so that it stays the same."""
+    edges = graph.edges(dag.plan)[dag.plan.entry]
+    block = dag.plan.block(dag.plan.entry)
+    assert block is not None
+    found = []
+    for node in block.nodes:
+        work = node.work
+        options = {name: getattr(one, "value", None) for name, one in work.options.items()} if isinstance(work, Task) else {}
+        found.append({
+            "name": node.name,
+            "id": str(uuid.uuid5(id, node.name)),
+            "payload": dag.payloads.get(node.name, {}),
+            "timeout_seconds": options.get("timeout"),
+            "max_retries": max((options.get("max_attempts") or 1) - 1, 0),
+            "dependencies": list(edges.upstream[node.name]),
+            "trigger_rule": node.rule,
+            "group": node.group,
+        })  # fmt: skip
+    return found

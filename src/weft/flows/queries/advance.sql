@@ -1,0 +1,252 @@
+-- What an advance reads and writes. Everything here happens under the lock of the run's row.
+
+-- Not those that wait to be let in or stand still: their facts stay where they are.
+-- name: lock_runs
+select
+    r.id::text, r.org_id::text, r.plan_hash, r.state, r.name, r.params, r.config, r.logical_date, r.nodes, r.nodes_ended,
+    r.nodes_failed, r.error, null, r.correlation_id, r.trace_parent, r.definition_id::text, mint.prefix, mint.low
+from weft.runs as r
+cross join weft.uuid7_run() as mint
+where r.id = any(%(ids)s::uuid[]) and r.state not in ('created', 'paused')
+order by r.id
+for update of r skip locked;
+
+-- The same, waiting for whoever has it: only for those who hold nothing else.
+-- name: lock_run
+select
+    r.id::text, r.org_id::text, r.plan_hash, r.state, r.name, r.params, r.config, r.logical_date, r.nodes, r.nodes_ended,
+    r.nodes_failed, r.error, null, r.correlation_id, r.trace_parent, r.definition_id::text, mint.prefix, mint.low
+from weft.runs as r
+cross join weft.uuid7_run() as mint
+where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid
+for update of r;
+
+-- piece: step
+s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed, s.skipped,
+s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
+s.task_id::text, s.attempt, s.reruns, s.error
+
+-- Facts with their steps; and the steps that will be asked for next, as far as whoever asks can tell.
+-- name: take_facts
+with fact as (
+    delete from weft.run_inbox as i
+    where i.id = any(array(
+        select f.id
+        from weft.run_inbox as f
+        where f.run_id = any(%(ids)s::uuid[])
+        order by f.run_id, f.id
+        limit %(take)s
+    ))
+    returning i.run_id, i.step_id, i.task_id as ended_task, i.state as ending, i.attempt as tries, i.started_at,
+        i.result, i.error as problem
+)
+select
+    f.run_id::text, f.step_id::text, f.ended_task::text, f.ending, f.tries, f.started_at, f.result, f.problem,
+    -- use: step
+    , null, false
+from fact as f
+cross join lateral (
+    select *
+    from weft.steps as e
+    where e.id = f.step_id
+    offset 0
+) as s
+union all
+select
+    v.run_id::text, null, null, null, null, null, null, null,
+    -- use: step
+    , null, false
+from unnest(%(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[], %(elements)s::integer[], %(catching)s::boolean[])
+    as v (run_id, frame_id, node, element, catching)
+cross join lateral (
+    select *
+    from weft.steps as e
+    where e.run_id = v.run_id
+        and e.frame_id = v.frame_id
+        and e.node = v.node
+        and e.element = v.element
+        and e.catching = v.catching
+    offset 0
+) as s;
+
+-- Steps by their place.
+-- name: load_steps
+select
+    v.run_id::text,
+    -- use: step
+    , case when v.whole then s.output end, v.whole
+from unnest(
+    %(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[], %(elements)s::integer[], %(catching)s::boolean[],
+    %(whole)s::boolean[]
+) as v (run_id, frame_id, node, element, catching, whole)
+cross join lateral (
+    select *
+    from weft.steps as e
+    where e.run_id = v.run_id
+        and e.frame_id = v.frame_id
+        and e.node = v.node
+        and e.element = v.element
+        and e.catching = v.catching
+    offset 0
+) as s;
+
+-- The steps that opened these blocks, and those that opened theirs.
+-- name: load_frames
+with recursive up as (
+    select f.id, f.frame_id
+    from weft.steps as f
+    where f.id = any(%(ids)s::uuid[])
+    union
+    select f.id, f.frame_id
+    from up as u
+    join weft.steps as f
+        on f.id = u.frame_id
+)
+select
+    s.run_id::text,
+    -- use: step
+    , null, false
+from weft.steps as s
+where s.id = any(array(select u.id from up as u));
+
+-- Everything an advance came to, of all its runs, in one statement: steps that changed, steps and tasks that are new, and
+-- the runs. A task that goes straight to the worker which asks is made as if claimed, unless a limit must be counted.
+-- name: write_advance
+with changed as (
+    update weft.steps as s
+    set state = v.state,
+        succeeded = v.succeeded,
+        failed = v.failed,
+        skipped = v.skipped,
+        decided = v.decided,
+        parts = v.parts,
+        parts_ended = v.parts_ended,
+        parts_failed = v.parts_failed,
+        parts_made = v.parts_made,
+        parts_started = v.parts_started,
+        block = v.block,
+        params = v.params::jsonb,
+        task_id = v.task_id,
+        attempt = v.attempt,
+        output = coalesce(v.output::jsonb, s.output),
+        error = v.error::jsonb,
+        started_at = coalesce(
+            v.started_at, s.started_at, case when v.state <> 'pending' and v.task_id is null then weft.now() end),
+        finished_at = case when v.state not in ('pending', 'running') then coalesce(s.finished_at, weft.now()) end
+    from unnest(
+        %(changed_ids)s::uuid[], %(changed_states)s::text[], %(changed_succeeded)s::integer[], %(changed_failed)s::integer[],
+        %(changed_skipped)s::integer[], %(changed_decided)s::boolean[], %(changed_parts)s::integer[],
+        %(changed_parts_ended)s::integer[], %(changed_parts_failed)s::integer[], %(changed_parts_made)s::integer[],
+        %(changed_parts_started)s::integer[], %(changed_blocks)s::text[], %(changed_params)s::text[],
+        %(changed_tasks)s::uuid[], %(changed_attempts)s::integer[], %(changed_outputs)s::text[], %(changed_errors)s::text[],
+        %(changed_started)s::timestamptz[]
+    ) as v (
+        id, state, succeeded, failed, skipped, decided, parts, parts_ended, parts_failed, parts_made, parts_started, block,
+        params, task_id, attempt, output, error, started_at)
+    where s.id = any(array[v.id])
+),
+made as (
+    insert into weft.steps (
+        id, run_id, org_id, frame_id, node, element, catching, depth, state, waits, succeeded, failed, skipped, decided,
+        parts, parts_ended, parts_failed, parts_made, parts_started, block, params, item, task_id, output, error,
+        started_at, finished_at)
+    select
+        v.id, v.run_id, v.org_id, v.frame_id, v.node, v.element, v.catching, v.depth, v.state, v.waits, v.succeeded,
+        v.failed, v.skipped, v.decided, v.parts, v.parts_ended, v.parts_failed, v.parts_made, v.parts_started, v.block,
+        v.params::jsonb, v.item::jsonb, v.task_id, v.output::jsonb, v.error::jsonb,
+        case when v.state <> 'pending' and v.task_id is null then weft.now() end,
+        case when v.state not in ('pending', 'running') then weft.now() end
+    from unnest(
+        %(made_ids)s::uuid[], %(made_runs)s::uuid[], %(made_orgs)s::uuid[], %(made_frames)s::uuid[], %(made_nodes)s::text[],
+        %(made_elements)s::integer[], %(made_catching)s::boolean[], %(made_depths)s::integer[], %(made_states)s::text[],
+        %(made_waits)s::integer[], %(made_succeeded)s::integer[], %(made_failed)s::integer[], %(made_skipped)s::integer[],
+        %(made_decided)s::boolean[], %(made_parts)s::integer[], %(made_parts_ended)s::integer[],
+        %(made_parts_failed)s::integer[], %(made_parts_made)s::integer[], %(made_parts_started)s::integer[],
+        %(made_blocks)s::text[], %(made_params)s::text[], %(made_items)s::text[], %(made_tasks)s::uuid[],
+        %(made_outputs)s::text[], %(made_errors)s::text[]
+    ) as v (
+        id, run_id, org_id, frame_id, node, element, catching, depth, state, waits, succeeded, failed, skipped, decided,
+        parts, parts_ended, parts_failed, parts_made, parts_started, block, params, item, task_id, output, error)
+),
+wanted as materialized (
+    select
+        v.*,
+        case when v.pool is not null then coalesce((
+            select q.max_running
+            from weft.queues as q
+            where q.org_id = v.org_id and q.name = 'pool:' || v.pool
+        ), 1) end as slots,
+        v.handed
+        and v.pool is null
+        and not exists (
+            select
+            from weft.queues as q
+            where q.name = v.queue
+                and q.org_id in (v.org_id, '00000000-0000-0000-0000-000000000000')
+                and (q.paused or q.max_running is not null or q.rate_limit is not null)
+        )
+        and not exists (select from weft.orgs as o where o.id = v.org_id and o.max_concurrent is not null) as held
+    from unnest(
+        %(task_ids)s::uuid[], %(task_orgs)s::uuid[], %(task_runs)s::uuid[], %(task_steps)s::uuid[], %(task_kinds)s::text[],
+        %(task_queues)s::text[], %(task_lanes)s::text[], %(task_payloads)s::text[], %(task_urgencies)s::integer[],
+        %(task_attempts)s::integer[], %(task_retries)s::text[], %(task_timeouts)s::double precision[], %(task_tags)s::text[],
+        %(task_pools)s::text[], %(task_correlations)s::text[], %(task_traces)s::text[], %(task_handed)s::boolean[]
+    ) as v (
+        id, org_id, run_id, step_id, kind, queue, lane, payload, urgency, max_attempts, retry, timeout, tags, pool,
+        correlation_id, trace_parent, handed)
+),
+task as (
+    insert into weft.tasks (
+        id, org_id, kind, queue, lane, payload, state, plain, urgency, max_attempts, concurrency, concurrency_key, tags,
+        retry, timeout, run_id, step_id, correlation_id, trace_parent, attempt, node_id, lease_token, claimed_at)
+    select
+        w.id, w.org_id, w.kind, w.queue, w.lane, w.payload::jsonb, case when w.held then 'running' else 'ready' end,
+        w.pool is null, w.urgency, w.max_attempts, w.slots, 'pool:' || w.pool, w.tags::text[], w.retry::jsonb,
+        w.timeout * interval '1 second', w.run_id, w.step_id, w.correlation_id, w.trace_parent,
+        case when w.held then 1 else 0 end, case when w.held then %(node_id)s::uuid end,
+        case when w.held then %(token)s::uuid end, case when w.held then weft.now() end
+    from wanted as w
+    returning id, org_id, queue, lane, state, run_at
+),
+run as (
+    update weft.runs as r
+    set state = v.state,
+        nodes = v.nodes,
+        nodes_ended = v.nodes_ended,
+        nodes_failed = v.nodes_failed,
+        error = v.error::jsonb,
+        output = v.output::jsonb,
+        started_at = coalesce(r.started_at, weft.now()),
+        finished_at = case when v.ended then weft.now() end
+    from unnest(
+        %(run_ids)s::uuid[], %(run_states)s::text[], %(run_nodes)s::integer[], %(run_nodes_ended)s::integer[],
+        %(run_nodes_failed)s::integer[], %(run_errors)s::text[], %(run_outputs)s::text[], %(run_ended)s::boolean[]
+    ) as v (id, state, nodes, nodes_ended, nodes_failed, error, output, ended)
+    where r.id = any(array[v.id])
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'INSERT', case when count(*) <= 100 then array_agg(t.id) end
+    from task as t
+    having count(*) > 0
+    union all
+    select 'runs', 'UPDATE', %(run_ids)s::uuid[]
+    where cardinality(%(run_ids)s::uuid[]) > 0
+)
+select
+    (select array_agg(t.id::text) from task as t where t.state = 'running'),
+    (select min(t.run_at) from task as t),
+    (
+        select array_agg(distinct r.definition_id::text)
+        from weft.runs as r
+        where r.state = 'created' and r.definition_id = any(%(definitions)s::uuid[])
+    ),
+    (
+        select count(pg_notify('weft_wake', w.org_id || ' ' || w.lane))
+        from (select distinct t.org_id, t.lane, t.queue from task as t where t.state = 'ready') as w
+        where exists (
+            select
+            from weft.nodes as n
+            where n.asleep and n.status = 'active' and (n.queues = '{}' or w.queue = any(n.queues))
+        )
+    );

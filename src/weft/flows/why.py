@@ -1,0 +1,58 @@
+"""Why does a run not go on? The facts are read here; the words about a task are the queue's own."""
+
+import uuid
+
+from weft.base import errors
+from weft.db import statements
+from weft.db.tx import Tx
+from weft.queue import explain
+from weft.queue.explain import Explanation
+
+SQL = statements.load("weft.flows")
+
+_MOST = 5
+"""Tasks that are looked at."""
+
+
+async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
+    """The first reason is the one to look at first; NotFound."""
+    row = await tx.row(SQL.explain_run, {"id": run, "org_id": org})
+    if row is None:
+        raise errors.NotFound(f"there is no run {run}")
+    state, _, most, active, facts, led = row
+    match state:
+        case "completed" | "failed" | "cancelled" | "compensated":
+            return _one("finished", f"it has ended: {state}")
+        case "paused":
+            return _one("paused", "it is paused; resume it: weft dag resume")
+        case "created" if most is not None and active >= most:
+            return _one("max_active_runs", f"{active} of {most} runs of its definition are active; it waits for one to end")
+        case "created":
+            if not led:
+                return _one("no_leader", "it waits to be let in, but nobody leads; start a server or a worker")
+            return _one("created", "it waits to be let in, which takes about a second")
+    reasons = await _tasks(tx, run, org=org)
+    if facts:
+        reasons.append(("told", f"{facts} of its tasks have ended and it is about to go on"))
+    if not reasons:
+        reasons.append(("advancing", "none of its tasks is open; it is about to go on, or its leader sweeps it soon"))
+    return Explanation(reasons[0][0], reasons[0][1], [text for _, text in reasons])
+
+
+async def _tasks(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for node, element, _, task, state in await tx.rows(SQL.open_steps, {"run_id": run, "take": _MOST}):
+        if state is None:
+            continue
+        try:
+            about = await explain.explain(tx, id=task, org=org)
+        except errors.NotFound:
+            continue  # it has just ended
+        name = node if element < 0 else f"{node}[{element}]"
+        found.append((about.code, f"{name}: {about.summary}"))
+    # what is stuck first
+    return sorted(found, key=lambda one: one[0] in ("running", "in_line"))
+
+
+def _one(code: str, text: str) -> Explanation:
+    return Explanation(code, text, [text])

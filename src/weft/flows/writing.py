@@ -1,0 +1,164 @@
+"""What courses came to, as the arguments of one statement. Pure."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from weft.db import arrays
+from weft.flows.course import Course
+from weft.flows.model import NewTask, Step
+from weft.queue import lanes
+from weft.queue.model import Claimed, Rest
+
+_json = msgspec.json.Encoder()
+
+
+def arguments(courses: Sequence[Course], *, handed: frozenset[str]) -> dict[str, Any]:
+    """The arguments of `write_advance`."""
+    changed = [step for course in courses for step in course.changed.values()]
+    made = [(course, step) for course in courses for step in course.made.values()]
+    tasks = [(course, task) for course in courses for task in course.tasks]
+    return {**_changed(changed), **_made(made), **_tasks(tasks, handed), **_runs(courses)}
+
+
+def lane(task: NewTask) -> str:
+    return lanes.name(task.options["queue"], task.options["capabilities"])
+
+
+def claimed(
+    courses: Sequence[Course], taken: frozenset[str], *, token: str, run_at: dt.datetime, sent: float
+) -> list[Claimed]:
+    """Tasks that were handed over, as a claim would have answered them."""
+    return [
+        Claimed(
+            task.id, course.run.org, task.kind, task.payload, 1, lane(task), 100 - task.options["priority"], run_at,
+            Rest(
+                max_attempts=task.options["max_attempts"],
+                retry=None if task.options["retry"] is None else msgspec.json.decode(task.options["retry"]),
+                timeout=_seconds(task), correlation_id=course.run.correlation_id, trace_parent=course.run.trace_parent,
+                run_id=course.run.id, tags=task.options["tags"],
+            ),
+            token, sent,
+        )
+        for course in courses
+        for task in course.tasks
+        if task.id in taken
+    ]  # fmt: skip
+
+
+def _changed(steps: Sequence[Step]) -> dict[str, Any]:
+    return {
+        "changed_ids": _plain(step.id for step in steps),
+        "changed_states": _plain(step.state for step in steps),
+        "changed_succeeded": _numbers(step.succeeded for step in steps),
+        "changed_failed": _numbers(step.failed for step in steps),
+        "changed_skipped": _numbers(step.skipped for step in steps),
+        "changed_decided": _truths(step.decided for step in steps),
+        "changed_parts": _numbers(step.parts for step in steps),
+        "changed_parts_ended": _numbers(step.parts_ended for step in steps),
+        "changed_parts_failed": _numbers(step.parts_failed for step in steps),
+        "changed_parts_made": _numbers(step.parts_made for step in steps),
+        "changed_parts_started": _numbers(step.parts_started for step in steps),
+        "changed_blocks": arrays.quoted([step.block for step in steps]),
+        "changed_params": _written(steps, lambda step: step.params),
+        "changed_tasks": arrays.quoted([step.task_id for step in steps]),
+        "changed_attempts": _numbers(step.attempt for step in steps),
+        "changed_outputs": _written(steps, lambda step: step.output if step.whole else None),
+        "changed_errors": _written(steps, lambda step: step.error),
+        "changed_started": [step.started_at for step in steps],
+    }
+
+
+def _made(made: Sequence[tuple[Course, Step]]) -> dict[str, Any]:
+    steps = [step for _, step in made]
+    return {
+        "made_ids": _plain(step.id for step in steps),
+        "made_runs": _plain(course.run.id for course, _ in made),
+        "made_orgs": _plain(course.run.org for course, _ in made),
+        "made_frames": _plain(step.frame for step in steps),
+        "made_nodes": arrays.quoted([step.node for step in steps]) or "{}",
+        "made_elements": _numbers(step.element for step in steps),
+        "made_catching": _truths(step.catching for step in steps),
+        "made_depths": _numbers(step.depth for step in steps),
+        "made_states": _plain(step.state for step in steps),
+        "made_waits": _numbers(step.waits for step in steps),
+        "made_succeeded": _numbers(step.succeeded for step in steps),
+        "made_failed": _numbers(step.failed for step in steps),
+        "made_skipped": _numbers(step.skipped for step in steps),
+        "made_decided": _truths(step.decided for step in steps),
+        "made_parts": _numbers(step.parts for step in steps),
+        "made_parts_ended": _numbers(step.parts_ended for step in steps),
+        "made_parts_failed": _numbers(step.parts_failed for step in steps),
+        "made_parts_made": _numbers(step.parts_made for step in steps),
+        "made_parts_started": _numbers(step.parts_started for step in steps),
+        "made_blocks": arrays.quoted([step.block for step in steps]),
+        "made_params": _written(steps, lambda step: step.params),
+        "made_items": _written(steps, lambda step: step.item),
+        "made_tasks": arrays.quoted([step.task_id for step in steps]),
+        "made_outputs": _written(steps, lambda step: step.output),
+        "made_errors": _written(steps, lambda step: step.error),
+    }
+
+
+def _tasks(tasks: Sequence[tuple[Course, NewTask]], handed: frozenset[str]) -> dict[str, Any]:
+    options = [task.options for _, task in tasks]
+    return {
+        "task_ids": _plain(task.id for _, task in tasks),
+        "task_orgs": _plain(course.run.org for course, _ in tasks),
+        "task_runs": _plain(course.run.id for course, _ in tasks),
+        "task_steps": _plain(task.step for _, task in tasks),
+        "task_kinds": arrays.quoted([task.kind for _, task in tasks]),
+        "task_queues": arrays.quoted([one["queue"] for one in options]),
+        "task_lanes": arrays.quoted([lane(task) for _, task in tasks]),
+        "task_payloads": arrays.quoted([task.payload for _, task in tasks]),
+        "task_urgencies": _numbers(100 - one["priority"] for one in options),
+        "task_attempts": [one["max_attempts"] for one in options],
+        "task_retries": arrays.quoted([one["retry"] for one in options]),
+        "task_timeouts": arrays.floats([_seconds(task) for _, task in tasks]),
+        "task_tags": arrays.quoted([arrays.quoted(one["tags"]) if one["tags"] else None for one in options]),
+        "task_pools": arrays.quoted([task.pool for _, task in tasks]),
+        "task_correlations": arrays.quoted([course.run.correlation_id for course, _ in tasks]),
+        "task_traces": arrays.quoted([course.run.trace_parent for course, _ in tasks]),
+        "task_handed": _truths(task.id in handed for _, task in tasks),
+    }
+
+
+def _runs(courses: Sequence[Course]) -> dict[str, Any]:
+    runs = [course.run for course in courses]
+    return {
+        "run_ids": _plain(run.id for run in runs),
+        "run_states": _plain(run.state for run in runs),
+        "run_nodes": _numbers(run.parts for run in runs),
+        "run_nodes_ended": _numbers(run.parts_ended for run in runs),
+        "run_nodes_failed": _numbers(run.parts_failed for run in runs),
+        "run_errors": _written(runs, lambda run: run.error),
+        "run_outputs": _written(runs, lambda run: run.output),
+        "run_ended": _truths(course.ended for course in courses),
+        "definitions": _plain(
+            course.run.definition_id for course in courses if course.ended and course.run.definition_id is not None
+        ),
+    }
+
+
+def _seconds(task: NewTask) -> float | None:
+    timeout = task.options["timeout"]
+    return None if timeout is None else float(timeout.total_seconds())
+
+
+def _plain(values: Iterable[str]) -> str:
+    return arrays.plain(values)
+
+
+def _numbers(values: Iterable[int]) -> str:
+    return "{" + ",".join(map(str, values)) + "}"
+
+
+def _truths(values: Iterable[bool]) -> str:
+    return "{" + ",".join(["t" if value else "f" for value in values]) + "}"
+
+
+def _written(things: Sequence[Any], what: Callable[[Any], Any]) -> str | None:
+    values = (what(one) for one in things)
+    return arrays.quoted([None if value is None else _json.encode(value).decode() for value in values])

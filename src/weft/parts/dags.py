@@ -1,0 +1,191 @@
+"""`app.dags` and `app.runs`: DAGs and runs from Python."""
+
+import asyncio
+import datetime as dt
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from weft.base import durations, errors, ids
+from weft.dagfile import read
+from weft.dagfile.dag import Dag
+from weft.db.database import Database
+from weft.flows import definitions, look, operate, start, why
+from weft.flows.definitions import Definition, Saved
+from weft.flows.look import RunView, StepView
+from weft.flows.model import OVER, Kind, RunState
+from weft.flows.start import Started, Wish
+from weft.queue.explain import Explanation
+from weft.sdk import dag as building
+from weft.sdk.context import Context
+
+_ACTOR = "app"
+
+
+class Opens(Protocol):
+    """An App."""
+
+    async def open(self) -> Database: ...
+
+
+class DeclaredDag:
+    """What `@app.dag` makes of a function: a DAG, as a file would say it."""
+
+    def __init__(self, function: Callable[..., Any], words: dict[str, Any]) -> None:
+        self.definition = building.definition(function, words)
+        self.dag = read.from_value(self.definition)
+        self.name = self.dag.name
+
+
+class Dags:
+    """`await app.dags.create("nightly.yaml")`, `await app.dags.trigger("nightly", {"day": "…"})`."""
+
+    def __init__(self, app: Opens) -> None:
+        self._app = app
+        self.declared: dict[str, DeclaredDag] = {}
+
+    def declare(self, function: Callable[..., Any] | None, words: dict[str, Any]) -> Any:
+        """`@app.dag` and `@app.dag(schedule=…)`."""
+
+        def made(declared: Callable[..., Any]) -> DeclaredDag:
+            found = DeclaredDag(declared, words)
+            if found.name in self.declared:
+                raise errors.InvalidDag(f"a DAG named {found.name!r} is already declared; give one of them another name=")
+            self.declared[found.name] = found
+            return found
+
+        return made if function is None else made(function)
+
+    async def create(
+        self, given: "DeclaredDag | dict[str, Any] | str | Path", *, org: uuid.UUID = ids.DEFAULT_ORG
+    ) -> Saved:
+        """Saves a DAG: declared with `@app.dag`, as data, or from a file (JSON or YAML). Other content: a new version."""
+        dag = await asyncio.to_thread(_read, given)
+        async with (await self._app.open()).tx() as tx:
+            return await definitions.save_dag(tx, dag, org=org)
+
+    async def get(self, dag: str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Definition:
+        """By id or name."""
+        async with (await self._app.open()).once() as tx:
+            return await definitions.get(tx, dag, org=org, kind="dag")
+
+    async def trigger(
+        self, dag: "str | DeclaredDag", params: dict[str, Any] | None = None, *, key: str | None = None, tx: Any = None,
+        config: dict[str, Any] | None = None, logical_date: dt.datetime | None = None, tags: Sequence[str] = (),
+        org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> Started:  # fmt: skip
+        """Starts a run. `tx=` a psycopg or SQLAlchemy connection makes it part of your own transaction.
+
+        A `key` that a run of this DAG has had starts nothing, and answers that run.
+        """
+        wish = Wish(params=params or {}, config=config or {}, key=key, logical_date=logical_date, tags=tags, actor=_ACTOR)
+        name = dag.name if isinstance(dag, DeclaredDag) else dag
+        if tx is not None:
+            return Started(await start.start_on(tx, name=name, what="dag", wish=wish, org=org))
+        if isinstance(dag, DeclaredDag):
+            await self.create(dag, org=org)
+        async with (await self._app.open()).tx() as own:
+            return await start.start(own, await definitions.get(own, name, org=org, kind="dag"), wish)
+
+
+class Runs:
+    """`await app.runs.result(id)`, and what can be done to a run."""
+
+    def __init__(self, app: Opens) -> None:
+        self._app = app
+
+    async def get(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> RunView:
+        async with (await self._app.open()).once() as tx:
+            return await look.run(tx, id, org=org)
+
+    async def list(
+        self, *, name: str | None = None, states: Sequence[RunState] | None = None, kind: Kind | None = None,
+        take: int = 50, before: uuid.UUID | None = None, org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> list[RunView]:  # fmt: skip
+        """Newest first; `before` is the last id of the page before."""
+        async with (await self._app.open()).once() as tx:
+            return await look.page(tx, org=org, before=before, take=take, kind=kind, name=name, states=states)
+
+    async def steps(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG, take: int = 10_000) -> Sequence[StepView]:
+        """The nodes of a run, in the order they were written."""
+        async with (await self._app.open()).once() as tx:
+            return await look.nodes(tx, id, org=org, take=take)
+
+    async def result(
+        self, id: uuid.UUID, *, timeout: dt.timedelta | float | str | None = None, org: uuid.UUID = ids.DEFAULT_ORG
+    ) -> Any:
+        """Waits for a run and answers its outputs; raises TaskFailed, TaskCancelled or ResultTimeout."""
+        limit = None if timeout is None else durations.parse(timeout, name="timeout").total_seconds()
+        try:
+            async with asyncio.timeout(limit):
+                pause = 0.01
+                while (run := await self.get(id, org=org)).state not in OVER:
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 1.5, 0.5)
+        except TimeoutError:
+            raise errors.ResultTimeout(f"run {id} has not ended within {timeout}") from None
+        if run.state == "completed":
+            return run.output
+        error = run.error or {}
+        kind = errors.TaskCancelled if run.state == "cancelled" else errors.TaskFailed
+        where = f" in {error['node']!r}" if "node" in error else ""
+        raise kind(f"run {id} {run.state}{where}: {error.get('message') or run.state}", error=error)
+
+    async def explain(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Explanation:
+        """Why a run does not go on."""
+        async with (await self._app.open()).tx() as tx:
+            return await why.why(tx, id, org=org)
+
+    async def cancel(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> bool:
+        async with (await self._app.open()).tx() as tx:
+            return await operate.cancel(tx, id, org=org, actor=_ACTOR)
+
+    async def pause(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> None:
+        async with (await self._app.open()).tx() as tx:
+            await operate.pause(tx, id, org=org, actor=_ACTOR)
+
+    async def resume(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> None:
+        async with (await self._app.open()).tx() as tx:
+            await operate.resume(tx, id, org=org, actor=_ACTOR)
+
+    async def rerun(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[str]:
+        """Runs what failed again, and what hangs on it; answers those nodes."""
+        async with (await self._app.open()).tx() as tx:
+            return await operate.rerun(tx, id, org=org, actor=_ACTOR)
+
+    async def clear(self, id: uuid.UUID, nodes: Sequence[str], *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[str]:
+        """Runs these nodes again, and all after them."""
+        async with (await self._app.open()).tx() as tx:
+            return await operate.clear(tx, id, org=org, nodes=nodes, actor=_ACTOR)
+
+    async def mark(
+        self, id: uuid.UUID, node: str, state: Literal["completed", "failed"], *, output: Any = None,
+        org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> None:  # fmt: skip
+        """Says how a node ended; the run goes on from there."""
+        async with (await self._app.open()).tx() as tx:
+            await operate.mark(tx, id, org=org, node=node, state=state, actor=_ACTOR, output=output)
+
+    async def starts(self, ctx: Context, what: str, name: str, params: dict[str, Any]) -> dict[str, str]:
+        """The kind `weft.start`: starts a run, once for a task however often that is tried."""
+        if what not in ("dag", "workflow", "flow"):
+            raise errors.InvalidInput(f"{what!r} cannot be started; there are dag, workflow and flow")
+        org = uuid.UUID(ctx.org)
+        async with (await self._app.open()).tx() as tx:
+            definition = await definitions.get(tx, name, org=org, kind=what)  # type: ignore[arg-type]
+            parent = await look.step_of(tx, uuid.UUID(ctx.task_id))
+            wish = Wish(
+                params=params, key=f"task:{ctx.task_id}", trigger="run" if parent else "manual", actor=f"task:{ctx.task_id}",
+                parent_run=parent[0] if parent else None, parent_step=parent[1] if parent else None,
+            )  # fmt: skip
+            made = await start.start(tx, definition, wish)
+        return {"run_id": str(made.id)}
+
+
+def _read(given: "DeclaredDag | dict[str, Any] | str | Path") -> Dag:
+    if isinstance(given, DeclaredDag):
+        return given.dag
+    if isinstance(given, dict):
+        return read.from_value(given)
+    return read.from_text(Path(given).read_text(encoding="utf-8"))

@@ -1,0 +1,218 @@
+"""Runs on a real database: plans by hand are run by `settle` as workers would end their tasks."""
+
+import random
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import test_afl_by_hand as by_hand
+from running import Failure, Known
+
+from weft.base import ids, json
+from weft.db.database import Database
+from weft.flows import afterwards, chores, start
+from weft.flows.advance import Hands
+from weft.flows.start import Wish
+from weft.plan.model import Block, Node, Plan, Task
+from weft.queue import claim
+from weft.queue.lanes import Lane, Take
+from weft.queue.model import Claimed
+from weft.settle.outcome import Outcome
+from weft.settle.settle import settle
+
+Do = Callable[[str, dict[str, Any]], Any]
+
+
+async def run(database: Database, plan: Plan, params: dict[str, Any], do: Do, *, seed: int = 0, most: int = 3) -> Known:
+    """Runs a plan to its end, a few tasks at a time in any order."""
+    async with database.tx() as tx:
+        made = await start.start_plan(tx, plan, org=ids.DEFAULT_ORG, wish=Wish(params=params))
+    dice = random.Random(seed)
+    for _ in range(10_000):
+        held = await claimed(database, dice.randint(1, most))
+        if not held:
+            break
+        dice.shuffle(held)
+        async with database.tx() as tx:
+            await settle(tx, [outcome(one, do) for one in held])
+    async with database.once() as tx:
+        row = await tx.row("select state, output, error from weft.runs where id = %(id)s", {"id": made.id})
+        assert row is not None
+        assert not await tx.value("select count(*) from weft.run_inbox")
+    return Known(row[0], row[1], _plain(row[2]))
+
+
+async def claimed(database: Database, take: int) -> list[Claimed]:
+    async with database.once() as tx:
+        return await claim.plain(
+            tx, node_id=str(uuid.UUID(int=7)), token=str(ids.token()), kinds=KINDS,
+            takes=[Take(Lane("default", str(ids.DEFAULT_ORG), plain=True), take)],
+        )  # fmt: skip
+
+
+KINDS = ["geo.Geocode", "Charge", "Notify", "Double", "t"]
+
+
+def outcome(task: Claimed, do: Do) -> Outcome:
+    try:
+        result = do(task.kind, json.loads(task.payload))
+    except Failure as error:
+        text = json.text({"type": type(error).__name__, "message": str(error)})
+        return Outcome(task, "failed", error=text, retryable=False, started=time.monotonic() - task.claimed)
+    return Outcome(task, "completed", result=json.text(result))
+
+
+def _plain(error: dict[str, Any] | None) -> dict[str, Any] | None:
+    return error and {"type": error["type"], "message": error["message"]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_foreach_collects_its_yields_in_the_order_of_its_elements(database: Database, seed: int) -> None:
+    found = await run(database, by_hand.LOCATE, {"cities": ["Ulm", "Bonn", "Berlin"]}, by_hand.geocode, seed=seed)
+    assert found == Known("completed", {"lats": [7.5, 8.5, 10.5], "last": 10.25, "found": 1})
+
+
+async def test_a_foreach_over_nothing_yields_nothing(database: Database) -> None:
+    found = await run(database, by_hand.LOCATE, {"cities": [], "country": "fr"}, by_hand.geocode)
+    assert found == Known("completed", {"lats": [], "found": 1})
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        (None, {"receipt": "paid 5!", "note": 7}),
+        (by_hand.Declined("no money"), {"receipt": "declined: no money", "note": 18}),
+        (Failure("boom"), {"receipt": "asked 4", "note": 7}),
+    ],
+)
+async def test_a_catch_makes_the_step_a_success(database: Database, error: Exception | None, result: Any) -> None:
+    assert await run(database, by_hand.PAY, {"amount": 5}, by_hand.paying(error)) == Known("completed", result)
+
+
+async def test_a_catch_that_fails_fails_the_run(database: Database) -> None:
+    def everything_fails(kind: str, args: dict[str, Any]) -> Any:
+        raise Failure(f"{kind} is down")
+
+    found = await run(database, by_hand.PAY, {"amount": 5}, everything_fails)
+    assert found == Known("failed", None, {"type": "Failure", "message": "Notify is down"})
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_nested_blocks_see_the_steps_around_them(database: Database, seed: int) -> None:
+    found = await run(database, by_hand.DEEP, {"n": 3}, lambda _kind, args: {"y": 2 * args["x"]}, seed=seed)
+    assert found == Known("completed", {"total": 66, "path": "6>66"})
+
+
+TWO = Plan("two", "main", (Block("main", nodes=(Node("a", Task("t")), Node("b", Task("t"), after=("a",)))),))
+
+
+def hands(**changed: Any) -> Hands:
+    told: dict[str, Any] = {
+        "node_id": str(uuid.UUID(int=7)), "token": str(ids.token()), "kinds": frozenset({"t"}), "room": 1,
+        "serves": lambda lane: lane == "default", **changed,
+    }  # fmt: skip
+    return Hands(**told)
+
+
+async def _handed(database: Database, given: Hands | None) -> list[Claimed]:
+    """What whoever ends the first of two tasks is given."""
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as tx:
+        settled = await settle(tx, [Outcome(first, "completed")], hands=given)
+    assert settled.advanced is not None
+    return settled.advanced.handed
+
+
+async def test_a_successor_is_handed_to_whoever_ended_the_task_before(database: Database) -> None:
+    given = hands()
+    [task] = await _handed(database, given)
+    assert (task.kind, task.attempt, task.token) == ("t", 1, given.token)
+    async with database.once() as tx:
+        row = await tx.row("select state, node_id::text, lease_token::text, attempt from weft.tasks")
+    assert row == ("running", given.node_id, given.token, 1)
+    async with database.tx() as tx:
+        settled = await settle(tx, [Outcome(task, "completed")])
+        assert settled.lost == []
+        assert await tx.value("select state from weft.runs") == "completed"
+
+
+@pytest.mark.parametrize("given", [
+    None, hands(room=0), hands(kinds=frozenset({"u"})), hands(serves=lambda _lane: False),
+])  # fmt: skip
+async def test_what_a_worker_cannot_take_is_left_for_others(database: Database, given: Hands | None) -> None:
+    assert await _handed(database, given) == []
+    assert len(await claimed(database, 1)) == 1
+
+
+@pytest.mark.parametrize("limit", [
+    "insert into weft.queues (org_id, name, max_running) values ('00000000-0000-0000-0000-000000000000', 'default', 5)",
+    "insert into weft.queues (org_id, name, paused) select id, 'default', true from weft.orgs",
+    "update weft.orgs set max_concurrent = 9",
+])  # fmt: skip
+async def test_under_a_limit_nothing_is_handed_over(database: Database, limit: str) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as tx:
+        await tx.run(limit)
+    async with database.tx() as tx:
+        settled = await settle(tx, [Outcome(first, "completed")], hands=hands())
+        assert settled.advanced is not None and settled.advanced.handed == [] and settled.advanced.ready == 1
+
+
+async def test_a_run_that_somebody_holds_is_told_and_goes_on_afterwards(database: Database) -> None:
+    async with database.tx() as tx:
+        made = await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as holder:
+        await holder.rows("select id from weft.runs for update")
+        async with database.tx() as tx:
+            settled = await settle(tx, [Outcome(first, "completed", result="1")])
+    assert settled.advanced is not None and settled.advanced.busy == [str(made.id)]
+    assert await claimed(database, 1) == []
+    async with database.tx() as tx:
+        await afterwards.once_more(tx, settled.advanced)
+    assert len(await claimed(database, 1)) == 1
+
+
+async def test_what_nobody_took_is_swept(database: Database) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(first, "completed")], advance=False)
+        assert await chores.told(tx)
+    async with database.tx() as tx:
+        assert await chores.sweep(tx) == 1
+        assert not await chores.told(tx)
+    assert len(await claimed(database, 1)) == 1
+
+
+async def test_the_same_fact_twice_is_one_ending(database: Database) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(first, "completed")])
+        await tx.run("""
+            insert into weft.run_inbox (run_id, org_id, step_id, task_id, state, attempt)
+            select run_id, org_id, step_id, id, 'failed', 1 from weft.task_history
+        """)
+    async with database.tx() as tx:
+        await chores.sweep(tx)
+        assert await tx.rows("select node, state from weft.steps order by node") == [("a", "completed"), ("b", "running")]
+
+
+async def test_a_lost_lease_tells_a_run_nothing(database: Database) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+    [first] = await claimed(database, 1)
+    first.token = str(ids.token())
+    async with database.tx() as tx:
+        settled = await settle(tx, [Outcome(first, "completed")])
+        assert len(settled.lost) == 1 and settled.advanced is None
+        assert not await tx.value("select count(*) from weft.run_inbox")

@@ -1,0 +1,287 @@
+"""DAGs from Python to their end, by a worker of this process."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from weft import App
+from weft.base import errors
+from weft.sdk.dag import item, node
+from weft.testing import inline as testing
+
+
+@pytest.fixture
+async def app(database_url: str) -> AsyncIterator[App]:
+    async with App(database_url=database_url) as made:
+        declare(made)
+        yield made
+
+
+def declare(app: App) -> None:
+    @app.task
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    @app.task(max_attempts=1)
+    async def fail(message: str = "no") -> None:
+        raise ValueError(message)
+
+    @app.task
+    async def numbers(n: int) -> list[int]:
+        return list(range(n))
+
+    @app.task
+    async def total(values: list[int]) -> int:
+        return sum(values)
+
+
+def task(name: str, kind: str, args: dict[str, Any] | None = None, **words: Any) -> dict[str, Any]:
+    return {"name": name, "payload": {"task": kind, "args": args or {}}, "max_retries": 0, **words}
+
+
+TWO = [task("a", "add", {"a": 1, "b": 1}), task("b", "add", {"a": 1, "b": 1}, dependencies=["a"])]
+
+
+async def states(app: App, run: uuid.UUID) -> dict[str, str]:
+    return {one.node: one.state for one in await app.runs.steps(run)}
+
+
+async def test_outputs_flow_from_task_to_task(app: App) -> None:
+    await app.dags.create({
+        "name": "sums", "params": {"x": 1},
+        "tasks": [
+            task("one", "add", {"a": "${params.x}", "b": 1}),
+            task("two", "add", {"a": "${tasks.one.output}", "b": 10}),
+        ],
+        "outputs": {"sum": "${tasks.two.output}"},
+    })  # fmt: skip
+    run = await app.dags.trigger("sums", {"x": 5})
+    await testing.run_pending(app)
+    assert await app.runs.result(run.id, timeout=30) == {"sum": 16}
+    assert await states(app, run.id) == {"one": "completed", "two": "completed"}
+
+
+async def test_a_key_starts_one_run(app: App) -> None:
+    await app.dags.create({"name": "d", "tasks": [task("a", "add", {"a": 1, "b": 2})]})
+    first, second = await app.dags.trigger("d", key="k"), await app.dags.trigger("d", key="k")
+    assert first.id == second.id and first.created and not second.created
+
+
+async def test_params_that_do_not_fit_start_nothing(app: App) -> None:
+    await app.dags.create({"name": "d", "params": {"n": {"type": "integer"}}, "tasks": [task("a", "numbers", {"n": 1})]})
+    with pytest.raises(errors.InvalidInput, match="'n'"):
+        await app.dags.trigger("d", {"n": "x"})
+    assert await app.runs.list() == []
+
+
+async def test_what_hangs_on_a_failure_does_not_run_unless_its_rule_says_so(app: App) -> None:
+    await app.dags.create({
+        "name": "d",
+        "tasks": [
+            task("bad", "fail"), task("after", "add", {"a": 1, "b": 1}, dependencies=["bad"]),
+            task("always", "add", {"a": 1, "b": 1}, dependencies=["bad"], trigger_rule="all_done"),
+            task("skipped", "add", {"a": 1, "b": 1}, condition="1 == 2"),
+        ],
+    })  # fmt: skip
+    run = await app.dags.trigger("d")
+    await testing.run_pending(app)
+    with pytest.raises(errors.TaskFailed, match=r"in 'bad': no"):
+        await app.runs.result(run.id, timeout=30)
+    assert await states(app, run.id) == {
+        "bad": "failed", "after": "upstream_failed", "always": "completed", "skipped": "skipped",
+    }  # fmt: skip
+
+
+async def test_a_foreach_maps_over_what_a_task_answered(app: App) -> None:
+    await app.dags.create({
+        "name": "d",
+        "tasks": [
+            task("list", "numbers", {"n": 7}),
+            task("each", "add", {"a": "${item}", "b": 1}, foreach="${tasks.list.output}", max_parallel=2),
+            task("sum", "total", {"values": "${tasks.each.output}"}),
+        ],
+        "outputs": {"sum": "${tasks.sum.output}"},
+    })  # fmt: skip
+    run = await app.dags.trigger("d")
+    await testing.run_pending(app)
+    assert await app.runs.result(run.id, timeout=30) == {"sum": 28}
+
+
+async def test_a_foreach_over_more_than_a_slice(app: App) -> None:
+    await app.dags.create({
+        "name": "d",
+        "tasks": [task("each", "add", {"a": "${item}", "b": 1}, foreach=list(range(1201)), max_parallel=700)],
+        "outputs": {"count": "${length(tasks.each.output)}", "last": "${last(tasks.each.output)}"},
+    })  # fmt: skip
+    run = await app.dags.trigger("d")
+    await testing.run_pending(app, concurrency=50)
+    assert await app.runs.result(run.id, timeout=30) == {"count": 1201, "last": 1201}
+
+
+async def test_a_dag_declared_in_python(app: App) -> None:
+    @app.task(name="rows")
+    async def rows(day: str) -> dict[str, list[int]]:
+        return {"good": [1, 2, 3]}
+
+    double = app.registry.get("add")
+    add_up = app.registry.get("total")
+    assert double is not None and add_up is not None
+
+    @app.dag(params={"day": "monday"})
+    def etl(day: Any) -> Any:
+        """Three tasks."""
+        found = rows(day=day)
+        each = node(double, foreach=found["good"], name="each")(a=item, b=10)
+        return add_up(values=each)
+
+    run = await app.dags.trigger(etl)
+    await testing.run_pending(app)
+    assert await app.runs.result(run.id, timeout=30) == {"result": 36}
+    assert list(await states(app, run.id)) == ["rows", "each", "total"]
+
+
+async def test_what_failed_is_run_again_with_all_that_hangs_on_it(app: App) -> None:
+    broken = True
+
+    @app.task(max_attempts=1)
+    async def sometimes() -> int:
+        if broken:
+            raise ValueError("broken")
+        return 3
+
+    await app.dags.create({
+        "name": "d",
+        "tasks": [
+            task("first", "add", {"a": 1, "b": 1}), task("middle", "sometimes", dependencies=["first"]),
+            task("last", "add", {"a": "${tasks.middle.output}", "b": "${tasks.first.output}"}),
+        ],
+        "outputs": {"sum": "${tasks.last.output}"},
+    })  # fmt: skip
+    run = await app.dags.trigger("d")
+    await testing.run_pending(app)
+    assert (await app.runs.get(run.id)).state == "failed"
+    broken = False
+    assert await app.runs.rerun(run.id) == ["last", "middle"]
+    await testing.run_pending(app)
+    assert await app.runs.result(run.id, timeout=30) == {"sum": 5}
+    again = await app.runs.clear(run.id, ["first"])
+    assert again == ["first", "last", "middle"]
+    await testing.run_pending(app)
+    found = await app.runs.get(run.id)
+    assert (found.state, found.output, found.reruns, found.nodes_ended) == ("completed", {"sum": 5}, 2, 3)
+
+
+async def test_a_task_that_is_marked_lets_the_run_go_on(app: App) -> None:
+    await app.dags.create({
+        "name": "d",
+        "tasks": [task("bad", "fail"), task("next", "add", {"a": "${tasks.bad.output.n}", "b": 1})],
+        "outputs": {"sum": "${tasks.next.output}"},
+    })  # fmt: skip
+    run = await app.dags.trigger("d")
+    await testing.run_pending(app)
+    await app.runs.mark(run.id, "bad", "completed", output={"n": 4})
+    await testing.run_pending(app)
+    assert await app.runs.result(run.id, timeout=30) == {"sum": 5}
+    waiting = await app.dags.trigger("d")
+    await app.runs.mark(waiting.id, "bad", "completed", output={"n": 7})
+    await testing.run_pending(app)
+    assert await app.runs.result(waiting.id, timeout=30) == {"sum": 8}
+
+
+async def test_a_cancelled_run_starts_nothing_more(app: App) -> None:
+    await app.dags.create({"name": "d", "tasks": TWO})
+    run = await app.dags.trigger("d")
+    assert await app.runs.cancel(run.id)
+    assert not await app.runs.cancel(run.id)
+    await testing.run_pending(app)
+    assert await states(app, run.id) == {"a": "cancelled", "b": "cancelled"}
+    with pytest.raises(errors.TaskCancelled):
+        await app.runs.result(run.id, timeout=30)
+
+
+async def test_a_paused_run_stands_still_until_it_is_resumed(app: App) -> None:
+    await app.dags.create({"name": "d", "tasks": TWO})
+    run = await app.dags.trigger("d")
+    await app.runs.pause(run.id)
+    assert await testing.run_pending(app) == 0
+    assert (await app.runs.explain(run.id)).code == "paused"
+    await app.runs.resume(run.id)
+    await testing.run_pending(app)
+    assert (await app.runs.get(run.id)).state == "completed"
+
+
+async def test_more_runs_than_may_be_active_wait(app: App) -> None:
+    await app.dags.create({"name": "d", "max_active_runs": 2, "tasks": [task("a", "add", {"a": 1, "b": 1})]})
+    runs = [await app.dags.trigger("d") for _ in range(5)]
+    found = [(await app.runs.get(run.id)).state for run in runs]
+    assert found == ["running", "running", "created", "created", "created"]
+    assert (await app.runs.explain(runs[-1].id)).code == "max_active_runs"
+    await testing.run_pending(app)
+    assert {(await app.runs.get(run.id)).state for run in runs} == {"completed"}
+
+
+async def test_a_run_that_is_started_in_your_transaction_is_there_when_you_commit(app: App, database_url: str) -> None:
+    await app.dags.create({"name": "d", "tasks": [task("a", "add", {"a": 1, "b": 1})]})
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        lost = await app.dags.trigger("d", tx=connection)
+        await connection.rollback()
+        kept = await app.dags.trigger("d", tx=connection)
+        await connection.commit()
+    await testing.run_pending(app)
+    assert [one.id for one in await app.runs.list()] == [kept.id] != [lost.id]
+    assert (await app.runs.get(kept.id)).state == "completed"
+
+
+async def test_a_task_can_start_another_dag(app: App) -> None:
+    await app.dags.create({"name": "inner", "params": {"n": 0}, "tasks": [task("a", "numbers", {"n": "${params.n}"})],
+                           "outputs": {"all": "${tasks.a.output}"}})  # fmt: skip
+    await app.dags.create({"name": "outer", "tasks": [{"name": "go", "payload": {"dag": "inner", "params": {"n": 3}}}],
+                           "outputs": {"run": "${tasks.go.output.run_id}"}})  # fmt: skip
+    run = await app.dags.trigger("outer")
+    async with app.worker(concurrency=5):
+        inner = (await app.runs.result(run.id, timeout=60))["run"]
+        assert await app.runs.result(uuid.UUID(inner), timeout=60) == {"all": [0, 1, 2]}
+    assert (await app.runs.get(uuid.UUID(inner))).parent_run_id == run.id
+
+
+async def test_a_chain_goes_from_hand_to_hand(app: App) -> None:
+    tasks = [task("t0", "add", {"a": 0, "b": 1})]
+    tasks += [task(f"t{n}", "add", {"a": f"${{tasks.t{n - 1}.output}}", "b": 1}) for n in range(1, 30)]
+    await app.dags.create({"name": "chain", "tasks": tasks, "outputs": {"sum": "${tasks.t29.output}"}})
+    async with app.worker(concurrency=5):
+        runs = [await app.dags.trigger("chain") for _ in range(5)]
+        assert [await app.runs.result(run.id, timeout=60) for run in runs] == [{"sum": 30}] * 5
+
+
+async def test_a_run_that_takes_too_long_fails(app: App) -> None:
+    started = asyncio.Event()
+
+    @app.task
+    async def forever() -> None:
+        started.set()
+        await asyncio.sleep(3600)
+
+    tasks = [task("a", "forever"), task("b", "add", dependencies=["a"])]
+    await app.dags.create({"name": "d", "timeout_seconds": 1, "tasks": tasks})
+    async with app.worker(concurrency=5):
+        run = await app.dags.trigger("d")
+        await asyncio.wait_for(started.wait(), 60)
+        with pytest.raises(errors.TaskFailed, match="longer than it may"):
+            await app.runs.result(run.id, timeout=60)
+
+
+async def test_an_expression_that_fails_fails_its_task_and_no_other(app: App) -> None:
+    await app.dags.create({
+        "name": "d",
+        "tasks": [task("a", "add", {"a": 1, "b": 1}), task("bad", "add", {"a": "${tasks.a.output.nothing}", "b": 1}),
+                  task("good", "add", {"a": "${tasks.a.output}", "b": 1})],
+    })  # fmt: skip
+    run = await app.dags.trigger("d")
+    await testing.run_pending(app)
+    found = {one.node: one for one in await app.runs.steps(run.id)}
+    assert {name: one.state for name, one in found.items()} == {"a": "completed", "bad": "failed", "good": "completed"}
+    assert "nothing" in (found["bad"].error or {})["message"]
