@@ -12,8 +12,8 @@ BIN := .venv/bin
 # A copy of pyproject.toml as it was installed: compared by its text, because times lie after a checkout or a copy.
 STAMP := .venv/pyproject.toml
 JOBS ?= 3
-# What hung (tests/watchdog.py) is tried once more, and named at the end; what failed has failed.
-AGAIN := --reruns 1 --only-rerun hung.for
+# What failed is tried once more, and its first error shown all the same (tests/second_try.py).
+AGAIN := --reruns 1
 # No new process for one that died: xdist 3.8 with --dist loadfile then waits forever for what was left in it.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(AGAIN) -rsR
 # What speaks SQL; the rest is the same on every PostgreSQL.

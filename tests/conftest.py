@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 import fresh_database
+from second_try import pytest_collection_modifyitems, pytest_terminal_summary  # noqa: F401 (hooks)
 from watchdog import pytest_configure, pytest_runtest_protocol  # noqa: F401 (hooks)
 from weft.base import config
 from weft.db import embedded, migrate
