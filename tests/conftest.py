@@ -14,12 +14,15 @@ import psycopg
 import pytest
 
 import fresh_database
+import in_memory
 from second_try import pytest_collection_modifyitems, pytest_terminal_summary  # noqa: F401 (hooks)
 from watchdog import pytest_configure, pytest_runtest_protocol  # noqa: F401 (hooks)
 from weft.base import config
 from weft.db import embedded, migrate
 from weft.db.database import Database
 from weft.db.tx import Tx
+
+in_memory.settle_in()
 
 
 @pytest.fixture(scope="session")
