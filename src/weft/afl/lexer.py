@@ -119,7 +119,7 @@ def _unreadable(source: Source, at: int, report: Report) -> int:
     while end < line_end and _TOKEN.match(text, end) is None and text[end] != '"':
         end += 1
     shown = text[at:end]
-    hint = {"'": "texts stand in double quotes", "#": "comments begin with //, maps with #{", "|": "or is ||", "&": "and is &&"}
+    hint = {"'": "texts stand in double quotes", "#": "comments begin with //", "|": "or is ||", "&": "and is &&"}
     message = f"{shown[:20]!r} means nothing here"
     report.add("character", message, source, at, end, hint=hint.get(shown[0], "remove it, or put it into a text"))
     return end

@@ -75,15 +75,23 @@ class Lowering(Working):
         if declared.worked:
             work = self.task(declared, given, self.tried(walked), passed=Param(WITH))
             nodes.append(Node(WORK, work))
-            for name in {**walked.owner.signature.returns, **walked.owner.added}:
+            for name in self._filled(walked, every=True):
                 base.fallback(name, Get(Output(WORK), name))
         elif declared.script is not None:
             nodes.append(Node(SCRIPT, self.scripted(declared.qualified, declared.script, Map(given))))
-            for name in {**walked.owner.added, **(walked.owner.signature.returns if walked.owner.adds_any else {})}:
+            for name in self._filled(walked, every=walked.owner.adds_any):
                 base.fallback(name, Get(Output(SCRIPT), name))
+        for name, value in self.said(walked.signed).items() if declared.qualified in self.params_read else ():
+            base.fallback(name, value)
         for name, default in walked.returns.items():
             base.fallback(name, default)
         return nodes, base
+
+    def _filled(self, walked: Walked, *, every: bool) -> list[str]:
+        """Which outputs the first node fills: returns, and what somebody reads besides."""
+        returns, added = walked.owner.signature.returns, walked.owner.added
+        more = [name for name in added if name not in returns] if walked.declared.qualified in self.params_read else []
+        return [*(name for name in returns if every or name in added), *more]
 
     def _container(
         self, path: str, within: str | None, params: tuple[Field, ...], first: list[Node], after: tuple[str, ...],

@@ -45,7 +45,12 @@ class References:
         """`base.name`; `base` is None if it is a name alone, which may be a step."""
         if base is None:
             assert isinstance(one.base, Reference)
-            step = self._step(one.base, scope, attribute=one.name)
+            if self._failed(one.base.name, scope):
+                if one.name not in ERRORS:
+                    message = f"the step {one.base.name!r} has failed here, so it has no {one.name!r}"
+                    self.tell("unknown-attribute", message, one.end - len(one.name), one.end, "it has error and error_type")
+                return Param(one.name if one.name in ERRORS else "error"), "String"
+            step = self._step(one.base, scope)
             if step is not None:
                 return self._of_step(one, scope, *step)
             base = self._named(one.base, scope)
@@ -166,17 +171,24 @@ class References:
                 break
             if block.catching is not None and one.name in ERRORS:
                 return Param(one.name), "String"
-        step = self._step(one, scope, attribute=None)
+        step = self._step(one, scope)
         if step is None:
             return NOTHING, ANY
         base, found, _ = step
         return base, found.type or ANY
 
-    def _step(self, one: Reference, scope: Scope, *, attribute: str | None) -> tuple[Expression, Stepped, bool] | None:
+    def _failed(self, name: str, scope: Scope) -> bool:
+        """Whether this is the step that a catch around here is for."""
+        for block in scope.chain():
+            if name in block.steps or name in block.variables:
+                return False
+            if block.catching == name:
+                return True
+        return False
+
+    def _step(self, one: Reference, scope: Scope) -> tuple[Expression, Stepped, bool] | None:
         """The step of a name, as an expression; None after it was told that there is none, or if it is no step."""
         for block in scope.chain():
-            if block.catching == one.name and attribute in ERRORS:
-                return None
             if one.name in block.variables:
                 return None
             if one.name in block.steps:
@@ -216,6 +228,9 @@ class References:
         name = one.name
         step.attributes_read.add(name)
         if name in step.returns or (step.open and name not in step.attributes):
+            declared = step.called.declared
+            if declared is not None and name not in self.signatures.of(declared).returns and self.is_block(step):
+                self.params_read.add(declared.qualified)
             return Get(base, name), step.returns.get(name, ANY)
         if name in step.attributes:
             type_ = step.attributes[name]

@@ -112,8 +112,6 @@ class Values(References):
             if found is None:
                 hint = "++ joins texts" if one.operator == "+" and "String" in (left_type, right_type) else ""
                 self.tell("operator-type", f"{one.operator} needs numbers, not {said}", one.start, one.end, hint)
-            if one.operator in "/%" and isinstance(right, Value) and right.value == 0 and right_type in fitting.NUMBERS:
-                self.tell("operator-type", "this divides by zero", one.start, one.end)
             return Apply(one.operator, (left, right)), found or ANY  # type: ignore[arg-type]
         if not fitting.comparable(one.operator, left_type, right_type):
             message = f"{one.operator} compares numbers or texts, not {said}"

@@ -1,4 +1,4 @@
-"""Every declaration walked once: names, types and rules checked, the plan's expressions made. `lowering` makes its blocks."""
+"""Every declaration walked once: names, types and rules checked, expressions made. `lowering` makes blocks of it."""
 
 from weft.afl import fitting, naming
 from weft.afl.bodies import Bodies
@@ -184,7 +184,14 @@ class Walking(Bodies):
             self.quiet = before
             found.returns |= {name: ANY for name in names if name not in found.returns}
             found.open = more and declared.worked
-        found.attributes = {**params, **dict.fromkeys(called.extra, ANY), **found.returns}
+        passed = dict.fromkeys(called.extra, ANY)
+        if declared.is_block and not step.bodies:
+            passed = {}
+            for mixin in declared.mixins:
+                for target in self.program.find(mixin.target.text, declared.namespace)[:1]:
+                    mixed = self.signatures.of(target)
+                    found.returns |= {name: ANY for name in (*mixed.params, *mixed.returns) if name not in found.returns}
+        found.attributes = {**params, **passed, **found.returns}
         found.record = not declared.worked and (not declared.is_block or bool(step.bodies))
         return found
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "locks": ("weft.cli.locks:locks", "Look at named locks that are held, and release them."),
     "cron": ("weft.cli.cron:cron", "Look at cron expressions."),
     "dag": ("weft.cli.dag:dag", "Check DAGs written in JSON or YAML, and draw them."),
+    "afl": ("weft.cli.afl:afl", "Check AFL programs, compile, format and draw them."),
     "doctor": ("weft.cli.doctor:doctor", "Look for what endangers work."),
     "bench": ("weft.cli.bench:bench", "Measure Weft on your database: how fast it is, and what it asks of it."),
     "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),
