@@ -38,7 +38,8 @@ def mermaid(plan: Plan) -> str:
         lines.append(f'  subgraph b{number}["{_quoted(block.name, "&quot;")}"]')
         ids = {node.name: f"b{number}n{place}" for place, node in enumerate(block.nodes)}
         lines += [f'    {ids[node.name]}["{_quoted(node.name + _does(node), "&quot;")}"]' for node in block.nodes]
-        lines += [f"    {ids[before]} --> {ids[name]}" for name, all_ in edges[block.name].upstream.items() for before in all_]
+        upstream = edges[block.name].upstream
+        lines += [f"    {ids[before]} --> {ids[name]}" for name, all_ in upstream.items() for before in all_]
         lines.append("  end")
     numbers = {block.name: number for number, block in enumerate(plan.blocks)}
     for number, block in enumerate(plan.blocks):
@@ -55,7 +56,8 @@ def dot(plan: Plan) -> str:
         lines.append(f'  subgraph "cluster_{number}" {{ label="{_quoted(block.name)}";')
         ids = {node.name: f"b{number}n{place}" for place, node in enumerate(block.nodes)}
         lines += [f'    {ids[node.name]} [label="{_quoted(node.name + _does(node))}"];' for node in block.nodes]
-        lines += [f"    {ids[before]} -> {ids[name]};" for name, all_ in edges[block.name].upstream.items() for before in all_]
+        upstream = edges[block.name].upstream
+        lines += [f"    {ids[before]} -> {ids[name]};" for name, all_ in upstream.items() for before in all_]
         lines.append("  }")
     return "\n".join([*lines, "}"])
 

@@ -37,6 +37,9 @@ class Expressions(Reader):
             if self.token.kind == "name" and self.ahead(1).kind != "=":
                 given = str(self.token.value)
                 self.wrong(f"expected an argument as name = value, not {given!r} alone", hint=f"write name = {given}")
+            if self.token.kind != "name":
+                self.wrong(f"expected an argument as name = value, not {shown(self.token)}",
+                           hint="arguments are given by name, as city = $.city")  # fmt: skip
             name = self.name("an argument as name = value")
             self.expect("=", "'='", hint="arguments are given by name, as city = $.city")
             value = self.expression()

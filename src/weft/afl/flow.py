@@ -67,12 +67,7 @@ class Flow(Expressions):
             try:
                 statements.append(self._statement())
             except Wrong:
-                self.depth = depth
-                if self.at == before:
-                    self.take()
-                self.recover(statements=True)
-                if self.token.kind == "end":
-                    raise
+                self._go_on(before, depth)
         self.closed(opening, "the block's last step")
         self.depth -= 1
         return Block(opening.start, self.end, statements)
@@ -140,18 +135,34 @@ class Flow(Expressions):
         self.deeper()
         found = []
         while self.token.kind not in ("}", "end"):
-            start = self.token.start
-            if not (self.token.kind == "name" and self.token.value == "case"):
-                self.wrong(f"expected 'case', not {shown(self.token)}", hint="case condition => { … }")
-            self.take()
-            condition: Expression | None = None
-            if self.token.value == "_" and self.ahead(1).kind == "=>":
-                self.take()
-            else:
-                condition = self.expression()
-            self.expect("=>", "'=>' after the condition")
-            block = self.block()
-            found.append(Case(start, self.end, condition, block))
+            before, depth = self.at, self.depth
+            try:
+                found.append(self._case())
+            except Wrong:
+                self._go_on(before, depth)
         self.closed(opening, "the last case")
         self.depth -= 1
         return found
+
+    def _case(self) -> Case:
+        start = self.token.start
+        if not (self.token.kind == "name" and self.token.value == "case"):
+            self.wrong(f"expected 'case', not {shown(self.token)}", hint="case condition => { … }")
+        self.take()
+        condition: Expression | None = None
+        if self.token.value == "_" and self.ahead(1).kind == "=>":
+            self.take()
+        else:
+            condition = self.expression()
+        self.expect("=>", "'=>' after the condition")
+        block = self.block()
+        return Case(start, self.end, condition, block)
+
+    def _go_on(self, before: int, depth: int) -> None:
+        """After an error inside braces: to the next statement or case, and at least one token on."""
+        self.depth = depth
+        if self.at == before:
+            self.take()
+        self.recover(statements=True)
+        if self.token.kind == "end" or self.declares():
+            raise Wrong

@@ -108,7 +108,7 @@ class _Writer:
             if not self._line:
                 base = inner.level + 1 if inner else 0
                 continues = not starts if braced else previous is not None and previous.kind not in (",", *_OPENS)
-                self._level = base + (1 if continues and self._lines and previous is not None else 0)
+                self._level = base + (1 if continues and previous is not None and previous.kind != "{" else 0)
         self._write(token, previous, number)
         if token.kind in _OPENS:
             self._open.append(_Open(token.kind, self._level, self._inline.get(number, False)))
@@ -205,8 +205,9 @@ class _Writer:
         else:
             self._line += " " + text
         self._before = comment.end
-        following = self._text[comment.end : comment.end + 1]
-        if text.startswith("//") or following in ("\n", "") or "\n" in text:
+        line_end = self._text.find("\n", comment.end)
+        following = self._text[comment.end : line_end if line_end >= 0 else None]
+        if text.startswith("//") or not following.strip(" \t\r;") or "\n" in text:
             self._lines += self._line.rstrip().split("\n")
             self._line = ""
             self._before = comment.end

@@ -72,7 +72,9 @@ def lex(source: Source, report: Report) -> Lexed:
     while at < length:
         found = match(text, at)
         if found is None:
-            at = _unreadable(source, at, report)
+            start, at = at, _unreadable(source, at, report)
+            if text[start] in "\"'" and at > start + 1:
+                tokens.append(Token("string", text[start + 1 : at].rstrip("'"), start, at))
             continue
         kind, start, at = found.lastgroup, at, found.end()
         if kind == "space":
@@ -110,7 +112,15 @@ def _unreadable(source: Source, at: int, report: Report) -> int:
     line_end = text.find("\n", at)
     line_end = len(text) if line_end < 0 else line_end
     if text[at] == '"':
-        report.add("string", "this text is never closed", source, at, line_end, hint='write " where it ends')
+        # what closes at the end of the line was hardly meant to be in the text
+        end = at + len(text[at:line_end].rstrip(" \t)]},;")) or line_end
+        report.add("string", "this text is never closed", source, at, end, hint='write " where it ends')
+        return max(end, at + 1)
+    if text[at] == "'" and 0 < (close := text.find("'", at + 1)) < line_end:
+        report.add("character", "a text stands in double quotes", source, at, close + 1, hint='write "…"')
+        return close + 1
+    if text[at] == "#":
+        report.add("character", "'#' begins nothing here", source, at, at + 1, hint="comments begin with //, maps with #{")
         return line_end
     if text.startswith("/*", at):
         report.add("unclosed", "this comment is never closed", source, at, at + 2, hint="write */ where it ends")
@@ -119,7 +129,7 @@ def _unreadable(source: Source, at: int, report: Report) -> int:
     while end < line_end and _TOKEN.match(text, end) is None and text[end] != '"':
         end += 1
     shown = text[at:end]
-    hint = {"'": "texts stand in double quotes", "#": "comments begin with //", "|": "or is ||", "&": "and is &&"}
+    hint = {"'": "texts stand in double quotes", "|": "or is ||", "&": "and is &&"}
     message = f"{shown[:20]!r} means nothing here"
     report.add("character", message, source, at, end, hint=hint.get(shown[0], "remove it, or put it into a text"))
     return end

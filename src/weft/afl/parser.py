@@ -41,7 +41,7 @@ class Parser(Flow):
                     self._member(outside)
             except Wrong:
                 self.depth = 0
-                self._go_on(before)
+                self._next(before)
         return found
 
     def _opened(self) -> Namespace:
@@ -56,7 +56,7 @@ class Parser(Flow):
                 self._member(space)
             except Wrong:
                 self.depth = 0
-                self._go_on(before)
+                self._next(before)
         self._namespace = ""
         if not self.skip("}"):
             self.report.add("unclosed", f"the namespace {name.text!r} is never closed", self.source, opening.start,
@@ -64,7 +64,7 @@ class Parser(Flow):
         space.end = self.end
         return space
 
-    def _go_on(self, before: int) -> None:
+    def _next(self, before: int) -> None:
         """After an error: to the next declaration, and at least one token on."""
         if self.at == before:
             self.take()

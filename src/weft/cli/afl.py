@@ -30,7 +30,7 @@ def _program(command: F) -> F:
                      help="A file or folder that the program uses. Repeatable."),
         click.argument("files", nargs=-1, required=True, type=_PATH),
     ):  # fmt: skip
-        command = option(command)  # type: ignore[arg-type,type-var]
+        command = option(command)  # type: ignore[type-var]
     return command
 
 
@@ -114,7 +114,7 @@ def fmt(ctx: click.Context, /, *, files: tuple[Path, ...], only_check: bool, as_
         ctx.exit(1)
 
 
-@afl.command(epilog="\b\nExamples:\n  weft afl graph flow.afl\n  weft afl graph flow.afl --workflow geo.Locate --format mermaid")
+@afl.command(epilog="\b\nExamples:\n  weft afl graph flow.afl\n  weft afl graph flow.afl --workflow Locate --format mermaid")
 @_program
 @click.option("--workflow", metavar="NAME", help="Which one, if there are several.")
 @click.option("--format", "style", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True,
@@ -153,7 +153,7 @@ def _chosen(compiled: Compiled, workflow: str) -> Plan:
     found = [name for name in compiled.plans if name == workflow or name.rpartition(".")[2] == workflow]
     if len(found) != 1:
         there = ", ".join(compiled.plans) or "none"
-        raise click.UsageError(f"--workflow {workflow!r} names {len(found) or 'no'} workflow of this program; there is {there}")
+        raise click.UsageError(f"--workflow {workflow!r} names {len(found) or 'no'} workflow here; there is {there}")
     return compiled.plans[found[0]]
 
 

@@ -94,7 +94,8 @@ class _Server:
             case "textDocument/formatting":
                 text = self._texts.get(uri, "")
                 end = {"line": text.count("\n") + 1, "character": 0}
-                result = [{"range": {"start": {"line": 0, "character": 0}, "end": end}, "newText": formatting.format_text(text)}]
+                whole = {"start": {"line": 0, "character": 0}, "end": end}
+                result = [{"range": whole, "newText": formatting.format_text(text)}]
             case _:
                 self._send({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": f"{method} is not known"}})
                 return
@@ -110,7 +111,8 @@ class _Server:
             "source": "weft afl",
             "message": one.message + (f" ({one.hint})" if one.hint else ""),
         } for one in compiled.diagnostics if one.file == own.name]  # fmt: skip
-        self._send({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": found}})
+        told = {"uri": uri, "diagnostics": found}
+        self._send({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": told})
 
     def _definition(self, uri: str, params: Json) -> Any:
         compiled, source, offset = self._at(uri, params)
