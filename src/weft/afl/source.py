@@ -20,22 +20,27 @@ class Source:
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 1; a column counts characters."""
-        if self._breaks is None:
-            self._breaks = [found.start() for found in _BREAK.finditer(self.text)]
-        line = bisect.bisect_left(self._breaks, offset)
-        return line + 1, offset - (self._breaks[line - 1] + 1 if line else 0) + 1
+        breaks = self._lines()
+        line = bisect.bisect_left(breaks, offset)
+        return line + 1, offset - (breaks[line - 1] + 1 if line else 0) + 1
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a line and column, or the nearest there is."""
-        starts = [0, *(found.end() for found in _BREAK.finditer(self.text))]
-        if line > len(starts):
+        breaks = self._lines()
+        if line > len(breaks) + 1:
             return len(self.text)
-        start = starts[max(line, 1) - 1]
-        end = self.text.find("\n", start)
-        return min(start + max(column, 1) - 1, len(self.text) if end < 0 else end)
+        start = breaks[line - 2] + 1 if line > 1 else 0
+        end = breaks[max(line, 1) - 1] if max(line, 1) <= len(breaks) else len(self.text)
+        return min(start + max(column, 1) - 1, end)
 
     def line(self, number: int) -> str:
         """A line's text without its end."""
         start = self.offset(number, 1)
         end = self.text.find("\n", start)
         return self.text[start:] if end < 0 else self.text[start:end]
+
+    def _lines(self) -> list[int]:
+        """Where lines end."""
+        if self._breaks is None:
+            self._breaks = [found.start() for found in _BREAK.finditer(self.text)]
+        return self._breaks
