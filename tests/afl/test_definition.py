@@ -10,7 +10,7 @@ from afl_programs import clean
 
 from weft.afl import definition, entities
 
-SEED = Path("/work/shared/seeds/000_0644886050e2cb12.txt")
+SEED = Path(__file__).parents[3] / "shared" / "seeds" / "000_0644886050e2cb12.txt"
 FLOW = uuid.UUID(int=7)
 FIELDS = {
     "FlowIdentity": ["name", "path", "uuid"],

@@ -17,6 +17,15 @@ from weft.cli import main
 ID = "0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
 
 BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
+    ("afl", "check"): [
+        ((), "Missing argument"),
+        (("/nowhere.afl",), "cannot read /nowhere.afl"),
+        (("/dev/null", "--format", "xml"), "is not one of"),
+    ],
+    ("afl", "compile"): [((), "Missing argument"), (("/dev/null", "--workflow", "W"), "there is none")],
+    ("afl", "fmt"): [((), "Missing argument"), (("/nowhere.afl",), "cannot read")],
+    ("afl", "graph"): [(("/dev/null",), "there is no workflow"), (("/dev/null", "--format", "xml"), "is not one of")],
+    ("afl", "lsp"): [(("extra",), "unexpected extra argument")],
     ("audit", "list"): [(("--limit", "0"), "not in the range"), (("--since", "soon"), "is not a time")],
     ("audit", "verify"): [(("--head", "x"), "head")],
     ("bench",): [(("--tasks", "1"), "not in the range"), (("--seconds", "x"), "not a valid float")],

@@ -70,9 +70,9 @@ class _Definer:
                 made.namespaces.append(NamespaceDefinition(space_id, space.name, "\n".join(docs), uses))
         for schema in program.schemas():
             place = schema.source.place(schema.start)[0]
-            made.facets.append(FacetDefinition(self._facet(schema.qualified), schema.name.text,
-                                               self._id(f"namespace {schema.namespace}"), "schema", _slots(schema.fields), [],
-                                               schema.doc, schema.source.name, place))  # fmt: skip
+            space_id = self._id(f"namespace {schema.namespace}")
+            made.facets.append(FacetDefinition(self._facet(schema.qualified), schema.name.text, space_id, "schema",
+                                               _slots(schema.fields), [], schema.doc, schema.source.name, place))  # fmt: skip
         for declared in program.declarations():
             self._declaration(declared)
         for file in program.files:
@@ -90,9 +90,9 @@ class _Definer:
     def _declaration(self, declared: Declaration) -> None:
         facet, made = self._facet(declared.qualified), self._made
         line = declared.source.place(declared.start)[0]
-        made.facets.append(FacetDefinition(facet, declared.name.text, self._id(f"namespace {declared.namespace}"), declared.kind,
-                                           _slots(declared.params), _slots(declared.returns), declared.doc,
-                                           declared.source.name, line))  # fmt: skip
+        space_id = self._id(f"namespace {declared.namespace}")
+        made.facets.append(FacetDefinition(facet, declared.name.text, space_id, declared.kind, _slots(declared.params),
+                                           _slots(declared.returns), declared.doc, declared.source.name, line))  # fmt: skip
         plan = self._compiled.plans.get(declared.qualified)
         if plan is not None:
             made.workflows.append(WorkflowDefinition(
