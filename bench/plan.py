@@ -13,7 +13,7 @@ from functools import partial
 
 from bench import database
 from bench.errors import BenchError
-from bench.scenarios import drain, enqueue, fairness, http, idle, latency, limits, pages, scale, start, xmin
+from bench.scenarios import afl_compile, drain, enqueue, fairness, http, idle, latency, limits, pages, scale, start, xmin
 from bench.scenarios.measurement import Line, Measurement
 from bench.system import OWN, Contender, Scenario
 
@@ -49,6 +49,7 @@ class Sizes:
     xmin_rate: int
     xmin_before: int
     xmin_held: int
+    afl_lines: int
 
 
 FULL = Sizes(
@@ -79,6 +80,7 @@ FULL = Sizes(
     xmin_rate=10_000,
     xmin_before=60,
     xmin_held=600,
+    afl_lines=10_000,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -104,6 +106,7 @@ QUICK = dataclasses.replace(
     http_seconds=5,
     xmin_before=10,
     xmin_held=60,
+    afl_lines=3_000,
 )
 
 
@@ -219,6 +222,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
             tasks=sizes.http_tasks, rate=sizes.http_rate, seconds=sizes.http_seconds)),
         start: ("start", "help_ms", dict(calls=sizes.start_calls)),
         pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
+        afl_compile: ("afl_compile", "lines_per_second", dict(lines=sizes.afl_lines)),
         xmin: ("xmin", "last_ratio", dict(rate=sizes.xmin_rate, before=sizes.xmin_before, held=sizes.xmin_held)),
     }  # fmt: skip
     return [
