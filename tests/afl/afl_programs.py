@@ -10,8 +10,8 @@ from weft.afl.compiling import Compiled
 from weft.afl.source import Source
 
 sys.path.append(str(Path(__file__).parent.parent / "plan"))
-import running  # noqa: E402
-from running import Failure, Known  # noqa: E402
+import running
+from running import Failure, Known
 
 __all__ = ["Failure", "Known", "agent", "build", "clean", "rules", "run", "running"]
 
@@ -42,9 +42,11 @@ def agent(**answers: Any) -> Callable[[str, Any], Any]:
             names: dict[str, Any] = {"params": args["params"], "result": {}}
             try:
                 exec(args["code"], names)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 raise Failure(str(error)) from None
             return names["result"]
+        if kind == "afl.prompt":
+            kind, args = args["facet"], args["params"]
         answer = answers[kind.rpartition(".")[2]]
         return answer(args) if callable(answer) else answer
 

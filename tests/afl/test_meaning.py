@@ -1,9 +1,11 @@
 """What each construct means: programs compiled, run in memory by the pure rooms, and their observable results."""
 
+# ruff: noqa: E501, UP031
+
 from typing import Any
 
 import pytest
-from afl_programs import Failure, agent, clean, run, running
+from afl_programs import Failure, agent, build, clean, run, running
 
 ADD = "event facet Add(a: Int, b: Int) => (sum: Int)"
 
@@ -158,6 +160,48 @@ def test_a_catch_of_a_declaration_catches_all_its_bodies() -> None:
     text = w("andThen { a = Add(a = 1, b = 2) yield W(out = a.sum) } catch { yield W(out = \"caught \" ++ error) }", before=ADD)
     assert run(text, Add=add) == {"out": 3}
     assert run(text, Add=failing("no")) == {"out": "caught no"}
+
+
+def test_a_yield_is_left_out_as_a_whole_if_a_caught_step_has_not_what_it_names() -> None:
+    text = w("""andThen { a = Add(a = 1, b = 2) catch { yield W(out = "failed") } yield W(out = "fine", sum = a.sum) }""",
+             returns="out: String, sum: Int = 0", before=ADD)  # fmt: skip
+    assert run(text, Add=add) == {"out": "fine", "sum": 3}
+    assert run(text, Add=failing("no")) == {"out": "failed", "sum": 0}
+
+
+def test_defaults_and_mixins_that_name_other_params_are_computed() -> None:
+    text = """namespace n { facet Label(name: String)
+      event facet F(a: Int, b: Int = $.a + 1, c: Int = $.b * 2) => (seen: Json) with Label(name = "n" ++ $.a)
+      event facet G(a: Int, b: Int = $.a + 1) => (seen: Json) with Label(name = "g" ++ $.b) andThen { yield G(seen = [$.seen, $.b]) }
+      workflow W() => (f: Json, g: Json, b: Int, body: Int) andThen {
+        f = F(a = 1) g = G(a = 5, b = 7)
+        h = F(a = 2, b = 3) andThen { yield W(body = $.c) }
+        yield W(f = f.seen, g = g.seen, b = f.b) } }"""
+    assert run(text, F=lambda args: {"seen": args}, G=lambda args: {"seen": args}) == {
+        "f": {"a": 1, "b": 2, "c": 4, "name": "n1"}, "g": [{"a": 5, "b": 7, "name": "g7"}, 7], "b": 2, "body": 6}  # fmt: skip
+
+
+def test_catches_inside_catches_and_bodies_inside_bodies() -> None:
+    text = w("""andThen { a = Add(a = 1, b = 1) andThen foreach v in $.all {
+          b = Add(a = v, b = a.sum) catch { c = Add(a = 0, b = v) catch { yield W(bad = v ++ ": " ++ error) } yield W(ok = c.sum) }
+          yield W(ok = b.sum) } }""", params="all: [Int]", returns="ok: [Int], bad: [String]", before=ADD)  # fmt: skip
+
+    def some(args: Any) -> Any:
+        if args["b"] == 2 and args["a"] > 5 or args["a"] == 0 and args["b"] > 8:
+            raise Failure("too much")
+        return add(args)
+
+    assert run(text, {"all": [1, 7, 9]}, Add=some) == {"ok": [3, 7], "bad": ["9: too much"]}
+
+
+def test_a_step_of_a_schema_or_an_external_may_have_a_body() -> None:
+    text = """namespace n { schema S { a: Int }
+      workflow W() => (out: Json, more: Json) andThen {
+        s = S(a = 2) andThen { e = far.Agent(x = $.a) yield W(out = e.y) }
+        f = far.Agent(x = 5) andThen { yield W(more = [f.y, f.x]) } } }"""
+    compiled = build(text, allow_external=True)
+    done = running.run(compiled.plans["n.W"], {}, agent(Agent=lambda args: {"y": args["x"] * 10}))
+    assert done.result is not None and done.result.output == {"out": 20, "more": [50, 5]}
 
 
 def test_a_body_deep_inside_yields_to_the_workflow() -> None:

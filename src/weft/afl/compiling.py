@@ -14,7 +14,8 @@ from weft.afl.syntax import File
 from weft.afl.walking import Walked, Walking
 from weft.afl.working import Lowered
 from weft.plan import check
-from weft.plan.model import Block, Field, Plan, Record, Task
+from weft.plan.model import MAX_BYTES as PLAN_BYTES
+from weft.plan.model import MAX_NODES, Block, Field, Plan, Record, Task
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -56,16 +57,43 @@ def compile_sources(sources: Sequence[Source], *, allow_external: bool = False) 
     plans: dict[str, Plan] = {}
     if not report.failed:
         plans = _plans(walked, signatures, walking.params_read)
-        for name, plan in plans.items():
-            _check(walked[name], plan, report)
+        _check(walked, plans, report)
     ok = not report.failed
     return Compiled(program, report.diagnostics(), plans if ok else {}, walked, signatures)
 
 
-def _check(walked: Walked, plan: Plan, report: Report) -> None:
-    declared = walked.declared
-    for problem in check.problems(plan)[:3]:
-        report.add("plan", str(problem), declared.source, declared.name.start, declared.name.end)
+def _check(walked: dict[str, Walked], plans: dict[str, Plan], report: Report) -> None:
+    """What is wrong with the plans. Blocks that many share are looked at once: workflows that call each other in a row
+    would else be checked again and again.
+    """
+    sizes: dict[str, tuple[int, int]] = {}
+    for name, plan in plans.items():
+        for block in plan.blocks:
+            if block.name not in sizes:
+                sizes[block.name] = len(block.nodes), len(msgspec.json.encode(block))
+        nodes, size = (sum(counts) for counts in zip(*(sizes[block.name] for block in plan.blocks), strict=True))
+        if nodes > MAX_NODES or size > PLAN_BYTES:
+            declared = walked[name].declared
+            message = f"the plan of {name} is larger than {MAX_NODES:,} nodes or {PLAN_BYTES:,} bytes"
+            report.add("plan", message, declared.source, declared.name.start, declared.name.end, hint="make several of it")
+    if report.failed:
+        return
+    blocks = {block.name: block for plan in plans.values() for block in plan.blocks}
+    records = {record.name: record for plan in plans.values() for record in plan.records}
+    for part in _parts(list(blocks.values()), plans, sizes):
+        for problem in check.problems(msgspec.structs.replace(part, records=tuple(records.values())))[:3]:
+            declared = walked[problem.block.partition("/")[0].removesuffix(" (args)") or part.name].declared
+            report.add("plan", str(problem), declared.source, declared.name.start, declared.name.end)
+
+
+def _parts(blocks: list[Block], plans: dict[str, Plan], sizes: dict[str, tuple[int, int]]) -> list[Plan]:
+    """All blocks as one plan, if that is not too large for one; else each plan."""
+    first = next(iter(plans), None)
+    if first is None:
+        return []
+    if sum(nodes for nodes, _ in sizes.values()) <= MAX_NODES and sum(size for _, size in sizes.values()) <= PLAN_BYTES // 2:
+        return [Plan(first, first, tuple(blocks))]
+    return list(plans.values())
 
 
 def _plans(walked: dict[str, Walked], signatures: Signatures, params_read: set[str]) -> dict[str, Plan]:

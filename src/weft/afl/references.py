@@ -30,6 +30,8 @@ class References:
         self.namespace = ""
         self.quiet = False
         """While what is read again was told of before."""
+        self.caught_read = False
+        """Whether a step was named that may have been caught, and then has not what it else has."""
         self.params_read: set[str] = set()
         """Declarations of which somebody reads a param after the call: their blocks must hand them out."""
 
@@ -227,6 +229,7 @@ class References:
             return NOTHING, ANY
         name = one.name
         step.attributes_read.add(name)
+        self.caught_read = self.caught_read or step.step.catch is not None
         if name in step.returns or (step.open and name not in step.attributes):
             declared = step.called.declared
             if declared is not None and name not in self.signatures.of(declared).returns and self.is_block(step):

@@ -7,6 +7,7 @@ from weft.afl.references import near
 from weft.afl.scope import Key, Owner, Scope
 from weft.afl.signature import Slot
 from weft.afl.syntax import Declaration, Yield
+from weft.plan.expression import Expression, Get, Map
 
 _Target = tuple[Owner, dict[str, Slot] | None, str]
 
@@ -30,6 +31,8 @@ class Yielding(Arguments):
         seen.add(f"{owner.path} {said}")
         repeated = self._repeated(scope, owner)
         given: set[str] = set()
+        filled: dict[Key, tuple[Expression, bool]] = {}
+        self.caught_read = False
         for argument in one.call.args:
             field, start, end = argument.name.text, argument.name.start, argument.name.end
             expression, type_ = self.value(argument.value, scope)
@@ -51,7 +54,12 @@ class Yielding(Arguments):
                     hint = f"declare it as [{fitting.called(wanted)}] to collect them"
                     self.tell("last-wins", message, start, end, hint)
             gathered = type_.startswith("[") and not (many and type_[1:-1] == wanted)
-            scope.yields[Key(owner.path, field, many)] = expression, gathered
+            filled[Key(owner.path, field, many)] = expression, gathered
+        if self.caught_read and len(filled) > 1:
+            # a yield is one thing: if a caught step has not what it needs, all of it is left out
+            whole = Map({key.field: expression for key, (expression, _) in filled.items()})
+            filled = {key: (Get(whole, key.field), gathered) for key, (_, gathered) in filled.items()}
+        scope.yields |= filled
 
     def _target(self, one: Yield, scope: Scope) -> _Target | None:
         """The innermost enclosing declaration or step of that name, or a mixin of its signature."""
