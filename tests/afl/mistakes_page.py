@@ -2,6 +2,8 @@
 compares it. Read the whole file when it changes: it is what people read when they are stuck.
 """
 
+# ruff: noqa: E501
+
 from pathlib import Path
 
 from weft.afl import compiling, diagnostic

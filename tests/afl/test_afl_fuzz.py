@@ -3,6 +3,8 @@
 `WEFT_AFL_FUZZ=200000 make test ARGS=tests/afl` is the whole run.
 """
 
+# ruff: noqa: E501
+
 import os
 import random
 from pathlib import Path

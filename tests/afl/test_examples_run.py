@@ -1,5 +1,7 @@
 """The example programs run in memory, with agents that answer at once, and come to what they should."""
 
+# ruff: noqa: E501
+
 from pathlib import Path
 from typing import Any
 

@@ -187,7 +187,7 @@ def test_catches_inside_catches_and_bodies_inside_bodies() -> None:
           yield W(ok = b.sum) } }""", params="all: [Int]", returns="ok: [Int], bad: [String]", before=ADD)  # fmt: skip
 
     def some(args: Any) -> Any:
-        if args["b"] == 2 and args["a"] > 5 or args["a"] == 0 and args["b"] > 8:
+        if (args["b"] == 2 and args["a"] > 5) or (args["a"] == 0 and args["b"] > 8):
             raise Failure("too much")
         return add(args)
 

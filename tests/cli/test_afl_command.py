@@ -1,5 +1,7 @@
 """`weft afl`: programs in files, looked at without a server; and the language server, spoken to by a scripted client."""
 
+# ruff: noqa: E501
+
 import json
 import subprocess
 import sys
@@ -95,6 +97,15 @@ def test_formatting_changes_files_or_says_that_it_would(folder: Path) -> None:
     assert (folder / "lib.afl").read_text() == LIBRARY
     assert json.loads(weft("fmt", "--check", str(folder), "--json").output) == {"changed": []}
     assert weft("fmt", "-", given="facet   F( )").output == "facet F()\n"
+
+
+def test_what_cannot_be_read_is_not_formatted(folder: Path) -> None:
+    broken = LIBRARY.replace("    ", "").replace('""', '"')
+    (folder / "lib.afl").write_text(broken)
+    done = weft("fmt", str(folder / "lib.afl"))
+    assert done.exit_code == 1 and "this text is never closed" in done.output
+    assert (folder / "lib.afl").read_text() == broken
+    assert sorted(path.name for path in folder.iterdir()) == ["flow.afl", "lib.afl"]
 
 
 @pytest.mark.parametrize(("style", "word"), [("text", "└─ t: lib.Tell"), ("mermaid", "flowchart TB"), ("dot", "digraph")])

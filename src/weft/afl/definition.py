@@ -71,8 +71,9 @@ class _Definer:
         for schema in program.schemas():
             place = schema.source.place(schema.start)[0]
             space_id = self._id(f"namespace {schema.namespace}")
-            made.facets.append(FacetDefinition(self._facet(schema.qualified), schema.name.text, space_id, "schema",
-                                               _slots(schema.fields), [], schema.doc, schema.source.name, place))  # fmt: skip
+            facet = self._facet(schema.qualified)
+            made.facets.append(FacetDefinition(facet, schema.name.text, space_id, "schema", _slots(schema.fields), [],
+                                               schema.doc, schema.source.name, place))  # fmt: skip
         for declared in program.declarations():
             self._declaration(declared)
         for file in program.files:

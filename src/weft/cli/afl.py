@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from weft.afl import compiling, diagnostic, drawing, formatting
+from weft.afl import compiling, diagnostic, drawing, formatting, lexer
 from weft.afl.compiling import Compiled
 from weft.afl.diagnostic import Diagnostic
 from weft.cli import afl_files, lsp, output
@@ -93,24 +93,26 @@ def compile_(
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 @click.pass_context
 def fmt(ctx: click.Context, /, *, files: tuple[Path, ...], only_check: bool, as_json: bool) -> None:
-    """Format files in place, or stdin to stdout. Only space changes; comments stay."""
+    """Format files in place, or stdin to stdout. Only space changes; what cannot be read stays as it is (exit 1)."""
     changed: list[str] = []
+    unreadable = diagnostic.Report()
     for path in afl_files.named(files):
         source = afl_files.load(path)
+        lexer.lex(source, unreadable)
         made = formatting.format_text(source.text)
         if str(path) == "-" and not only_check:
             sys.stdout.write(made)
-            return
-        if made != source.text:
+        elif made != source.text:
             changed.append(str(path))
             if not only_check:
-                path.write_text(made)
+                afl_files.replace(path, made)
     if as_json:
         output.write_json({"changed": changed})
     else:
         for name in changed:
             click.echo(f"{'would format' if only_check else 'formatted'} {name}")
-    if only_check and changed:
+    _tell(unreadable.diagnostics(), stderr=True)
+    if unreadable.failed or (only_check and changed):
         ctx.exit(1)
 
 

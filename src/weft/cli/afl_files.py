@@ -1,5 +1,7 @@
 """The files of an AFL program: those that are named, libraries, and what `use` needs from folders."""
 
+import os
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,6 +41,18 @@ def load(path: Path, *, library: bool = False) -> Source:
         raise click.UsageError(f"{path} is not UTF-8 text") from None
 
 
+def replace(path: Path, text: str) -> None:
+    """Writes a file anew: whoever looks sees the old text or the new one, whatever happens."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text)
+        shutil.copymode(path, beside)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
 def program(files: tuple[Path, ...], libraries: tuple[Path, ...], search: tuple[Path, ...]) -> list[Source]:
     """All sources of a program: what it uses is looked for beside its files, and in the folders to search."""
     own = named(files)
@@ -53,12 +67,13 @@ def program(files: tuple[Path, ...], libraries: tuple[Path, ...], search: tuple[
             if str(path) in seen or not path.is_file():
                 continue
             seen.add(str(path))
-            for namespace in library.declares(_peek(path)):
+            for namespace in library.declares(peek(path)):
                 index.setdefault(namespace, []).append(str(path))
     return library.resolve(sources, index, lambda name: load(Path(name), library=True))
 
 
-def _peek(path: Path) -> str:
+def peek(path: Path) -> str:
+    """A file's text, to look whether it is of use; empty if it cannot be read."""
     try:
         return path.read_text(errors="replace")
     except OSError:

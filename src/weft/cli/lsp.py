@@ -53,13 +53,15 @@ class _Server:
     def __init__(self, answers: IO[bytes]) -> None:
         self._answers = answers
         self._texts: dict[str, str] = {}
+        self._last: tuple[str, str, Compiled, Source] | None = None
+        """The document that was compiled last: editors ask several things of one text."""
 
     def handle(self, message: Json) -> None:
         method, params = message.get("method"), message.get("params") or {}
         uri = (params.get("textDocument") or {}).get("uri", "") if isinstance(params, dict) else ""
         match method:
             case "textDocument/didOpen":
-                self._opened(uri, params["textDocument"].get("text", ""))
+                self._opened(uri, (params.get("textDocument") or {}).get("text", ""))
             case "textDocument/didChange":
                 changes = params.get("contentChanges") or [{}]
                 self._opened(uri, changes[-1].get("text", ""))
@@ -102,7 +104,7 @@ class _Server:
         self._send({"jsonrpc": "2.0", "id": number, "result": result})
 
     def _opened(self, uri: str, text: str) -> None:
-        self._texts[uri] = text
+        self._texts[uri], self._last = text, None
         compiled, own = self._compiled(uri)
         found = [{
             "range": {"start": _position(own, one.line, one.column), "end": _position(own, one.end_line, one.end_column)},
@@ -132,6 +134,8 @@ class _Server:
         return compiled, source, source.offset(line, characters + 1)
 
     def _compiled(self, uri: str) -> tuple[Compiled, Source]:
+        if self._last is not None and self._last[:2] == (uri, self._texts.get(uri, "")):
+            return self._last[2], self._last[3]
         path = Path(unquote(urlsplit(uri).path)) if uri.startswith("file:") else None
         own = Source(str(path) if path else uri, self._texts.get(uri, ""))
         sources = [own]
@@ -139,10 +143,12 @@ class _Server:
             index: dict[str, list[str]] = {}
             for beside in sorted(path.parent.glob("*.afl"))[:500]:
                 if beside != path and beside.is_file():
-                    for namespace in library.declares(beside.read_text(errors="replace")):
+                    for namespace in library.declares(afl_files.peek(beside)):
                         index.setdefault(namespace, []).append(str(beside))
-            sources = library.resolve(sources, index, lambda name: afl_files.load(Path(name), library=True))
-        return compiling.compile_sources(sources), own
+            sources = library.resolve(sources, index, lambda name: Source(name, afl_files.peek(Path(name)), library=True))
+        compiled = compiling.compile_sources(sources)
+        self._last = (uri, own.text, compiled, own)
+        return compiled, own
 
     def _send(self, message: Json) -> None:
         body = msgspec.json.encode(message)
