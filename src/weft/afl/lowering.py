@@ -20,6 +20,7 @@ from weft.afl.working import WITH, Lowered, Working
 from weft.plan.expression import Apply, Expression, Get, Map, Output, Param, Value
 from weft.plan.model import Block, Call, Compute, Field, Node
 
+_TRY = "(try)"
 _ERRORS = tuple(Field(name, "string") for name in ERRORS)
 
 
@@ -47,10 +48,10 @@ class Lowering(Working):
         tried = self.lowered.blocks[-1]
         caught = self._caught(owner.caught, owner, path)
         names = {**tried.outputs, **caught.outputs}
-        said: dict[str, Expression] = {name: Get(Output("try"), name) for name in names}
+        said: dict[str, Expression] = {name: Get(Output(_TRY), name) for name in names}
         for name, default in walked.returns.items():
             said[name] = Apply("default", (said[name], default)) if name in said else default
-        node = Node("try", Call(f"{path}/try"), catch=caught.name)
+        node = Node(_TRY, Call(f"{path}/try"), catch=caught.name)
         self._add(Block(path, params=params, nodes=(node,), outputs={**outputs, **said}))
         return self.lowered
 
@@ -207,7 +208,7 @@ class Lowering(Working):
         before = len(self.lowered.blocks)
         inside = self._container(path, step.scope.path, (), [], (step.name,), owner, base, {})
         # only now it is known what the bodies read of the arguments
-        holder = step.name if step.record else step.args_node
+        holder = step.name if step.record or step.calls_block else step.args_node
         read: dict[str, Expression] = {name: Get(Output(holder), name) for name in sorted(step.params_read)}
         exports = {f"@{name}": expression for name, expression in step.exports.items()}
         nodes = (*self.work(step), *inside.nodes)

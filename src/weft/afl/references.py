@@ -14,8 +14,9 @@ from weft.plan.expression import NOTHING, Apply, Expression, Get, Output, Param
 Typed = tuple[Expression, str]
 
 ERRORS = {"error": "String", "error_type": "String"}
-SCRIPT = "script"
-WORK = "work"
+SCRIPT = "(script)"
+WORK = "(work)"
+"""Nodes that nobody wrote have names that no step can have."""
 
 
 def near(name: str, known: list[str]) -> str:
@@ -146,21 +147,15 @@ class References:
             if not inside:
                 step.params_read.add(name)
             return Get(Output(step.name), name)
-        if inside:
-            step.args_read = True
-            return Get(Output(step.args_node), name)
-        if step.wrapped:
-            step.args_read = True
+        if step.calls_block and step.called.declared is not None:
+            self.params_read.add(step.called.declared.qualified)
             step.params_read.add(name)
             return Get(Output(step.name), name)
-        if step.called.declared is not None and name not in step.called.extra and self.is_block(step):
-            self.params_read.add(step.called.declared.qualified)
-            return Get(Output(step.name), name)
         step.args_read = True
-        return Get(Output(step.args_node), name)
-
-    def is_block(self, step: Stepped) -> bool:
-        raise NotImplementedError
+        if inside or not step.wrapped:
+            return Get(Output(step.args_node), name)
+        step.params_read.add(name)
+        return Get(Output(step.name), name)
 
     # steps
 
@@ -173,6 +168,10 @@ class References:
                 break
             if block.catching is not None and one.name in ERRORS:
                 return Param(one.name), "String"
+        if self._failed(one.name, scope):
+            message = f"the step {one.name!r} has failed here, so there is nothing of it"
+            self.tell("unknown-step", message, one.start, one.end, f"{one.name}.error says why")
+            return NOTHING, ANY
         step = self._step(one, scope)
         if step is None:
             return NOTHING, ANY
@@ -232,7 +231,7 @@ class References:
         self.caught_read = self.caught_read or step.step.catch is not None
         if name in step.returns or (step.open and name not in step.attributes):
             declared = step.called.declared
-            if declared is not None and name not in self.signatures.of(declared).returns and self.is_block(step):
+            if declared is not None and step.calls_block and name not in self.signatures.of(declared).returns:
                 self.params_read.add(declared.qualified)
             return Get(base, name), step.returns.get(name, ANY)
         if name in step.attributes:

@@ -82,6 +82,8 @@ class Stepped:
         """Of the step as a whole, if it builds a record."""
         self.record = False
         """Whether it is only a value: nothing runs."""
+        self.calls_block = False
+        """Whether a block of the callee's own does it all."""
         self.owner: Owner | None = None
         self.caught: Caught | None = None
         self.args_read = False
@@ -153,12 +155,17 @@ class Scope:
 
 def exported(scope: Scope, name: str) -> tuple[Expression, Stepped] | None:
     """A step inside of a body of an earlier step or of an earlier body beside this one; from now on it is handed out."""
+    around = [id(owner) for owner in scope.owners()]
+    nearer: set[str] = set()
     for one in scope.chain():
         for step in reversed(one.steps.values()):
-            if step.owner is not None and (found := _handed(step.owner, name)):
+            if step.name in nearer:
+                continue  # that name means another step here
+            if step.owner is not None and id(step.owner) not in around and (found := _handed(step.owner, name)):
                 expression, inner = found
                 step.exports[name] = expression
                 return Get(Output(step.name), f"@{name}"), inner
+        nearer |= {*one.steps, *one.later, one.current or ""}
         first = one.outer is None or one.outer.owner is not one.owner
         if first and one.catching is None and (found := _handed(one.owner, name)):
             return found
@@ -181,9 +188,4 @@ def _handed(owner: Owner, name: str) -> tuple[Expression, Stepped] | None:
                     scope.exports[name] = Get(Output(step.name), f"@{name}")
                     return Get(Output(bodied.node), f"@{name}"), inner
     return None
-
-
-def hidden(owner: Owner, name: str) -> bool:
-    """Whether a step of this name is somewhere inside, where it may run never or many times."""
-    return name in owner.names
 

@@ -59,9 +59,6 @@ class Walking(Bodies):
         self.types(one.fields)
         self._defaults(one.fields, _nowhere(), "the default of")
 
-    def is_block(self, step: Stepped) -> bool:
-        return isinstance(step.called.declared, Declaration) and step.called.declared.is_block
-
     def _defaults(self, params: list[Param], scope: Scope, what: str) -> dict[str, Expression]:
         found: dict[str, Expression] = {}
         for one in params:
@@ -79,7 +76,8 @@ class Walking(Bodies):
     def _owned(self, owner: Owner, bodies: list[Body], outer: Scope | None) -> None:
         """The bodies of an owner, in order: later ones may see earlier ones."""
         for number, body in enumerate(bodies, start=1):
-            node = f"{body.word}#{number}"
+            # unique among all that enclose it, so that a body may be named from deep inside another
+            node = f"{owner.step.name} {body.word}#{number}" if owner.step else f"{body.word}#{number}"
             path = f"{owner.path}/{number}"
             beside = Scope(owner, path, outer=outer)
             bodied = Bodied(node, body)
@@ -147,6 +145,9 @@ class Walking(Bodies):
     def _step_of(self, step: Step, scope: Scope) -> None:
         name = step.name.text
         scope.current = name
+        if any(owner.step is not None and owner.step.name == name for owner in scope.owners()):
+            message = f"a step inside the step {name!r} has the same name"
+            self.tell("duplicate-step", message, step.name.start, step.name.end, "rename one")
         before = scope.steps.pop(name, None)
         called = self.call(step.call, scope)
         self._calls.append(called)
@@ -193,6 +194,7 @@ class Walking(Bodies):
                     found.returns |= {name: ANY for name in (*mixed.params, *mixed.returns) if name not in found.returns}
         found.attributes = {**params, **passed, **found.returns}
         found.record = not declared.worked and (not declared.is_block or bool(step.bodies))
+        found.calls_block = declared.is_block and not step.bodies
         return found
 
 

@@ -37,7 +37,7 @@ class Working:
         declared = called.declared
         if step.record:
             return self._record(step)
-        if isinstance(declared, Declaration) and declared.is_block and not (declared.worked and step.step.bodies):
+        if step.calls_block and isinstance(declared, Declaration):
             return [Node(step.name, self._call(declared, called))]
         given = {**called.defaults, **called.entries}
         if not (step.args_read or called.computed):
