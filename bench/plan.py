@@ -13,7 +13,22 @@ from functools import partial
 
 from bench import database
 from bench.errors import BenchError
-from bench.scenarios import dags, drain, enqueue, fairness, http, idle, jobs, latency, limits, pages, scale, start, xmin
+from bench.scenarios import (
+    afl_compile,
+    dags,
+    drain,
+    enqueue,
+    fairness,
+    http,
+    idle,
+    jobs,
+    latency,
+    limits,
+    pages,
+    scale,
+    start,
+    xmin,
+)  # fmt: skip
 from bench.scenarios.measurement import Line, Measurement
 from bench.system import OWN, Contender, Scenario
 
@@ -54,6 +69,7 @@ class Sizes:
     dags_fan: int
     dags_chain: int
     dags_many: int
+    afl_lines: int
 
 
 FULL = Sizes(
@@ -89,6 +105,7 @@ FULL = Sizes(
     dags_fan=1_000,
     dags_chain=100,
     dags_many=100,
+    afl_lines=10_000,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -118,6 +135,7 @@ QUICK = dataclasses.replace(
     dags_fan=200,
     dags_chain=50,
     dags_many=20,
+    afl_lines=3_000,
 )
 
 
@@ -235,6 +253,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
         jobs: ("jobs", "per_second", dict(active=sizes.jobs_active, due=sizes.jobs_due)),
         dags: ("dags", "chain_ms", dict(fan=sizes.dags_fan, chain=sizes.dags_chain, many=sizes.dags_many)),
+        afl_compile: ("afl_compile", "lines_per_second", dict(lines=sizes.afl_lines)),
         xmin: ("xmin", "last_ratio", dict(rate=sizes.xmin_rate, before=sizes.xmin_before, held=sizes.xmin_held)),
     }  # fmt: skip
     return [

@@ -65,7 +65,7 @@ class Reader:
         for old, new in self.replace.items():
             text = text.replace(old, new)
         match block.kind, block.name:
-            case "python" | "yaml", name if name:
+            case "python" | "yaml" | "afl", name if name:
                 (self.folder / name).write_text(text)
             case "sh", "background":
                 self._start(text)

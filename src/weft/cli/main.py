@@ -23,6 +23,7 @@ COMMANDS = {
     "jobs": ("weft.cli.jobs:jobs", "Make jobs that fire by the clock, look at them and steer them."),
     "cron": ("weft.cli.cron:cron", "Look at cron expressions."),
     "dag": ("weft.cli.dag:dag", "DAGs: check and draw files, save them, start runs, watch and mend them."),
+    "afl": ("weft.cli.afl:afl", "Check AFL programs, compile, format and draw them."),
     "doctor": ("weft.cli.doctor:doctor", "Look for what endangers work."),
     "bench": ("weft.cli.bench:bench", "Measure Weft on your database: how fast it is, and what it asks of it."),
     "migrate": ("weft.cli.migrate:migrate", "Bring the database's schema up to date, or back."),

@@ -49,6 +49,8 @@ def apply(name: str, values: list[Any]) -> Any:
             if not value:
                 raise Absent("the list is empty")
             return value[-1]
+        case "flatten", [list() as value]:
+            return [inner for one in value for inner in (one if isinstance(one, list) else [one])]
         case "merge", _ if all(value is None or isinstance(value, dict) for value in values):
             return {key: inner for value in values if value is not None for key, inner in value.items()}
         case _:
