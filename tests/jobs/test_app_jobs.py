@@ -10,6 +10,7 @@ import sqlalchemy.ext.asyncio
 
 from weft import App
 from weft.base import errors, ids
+from weft.flows import definitions
 from weft.jobs import dags, manage
 from weft.jobs.model import Job
 
@@ -160,16 +161,54 @@ def test_what_is_wrong_with_a_declaration_is_said_where_it_stands(database_url: 
         async def twice() -> None: ...
 
 
+DAG = {"name": "etl", "cron_expression": "0 2 * * *", "timezone": "Europe/Berlin",
+       "tasks": [{"name": "only", "payload": {"task": "report", "args": {"n": 1}}}]}  # fmt: skip
+
+
 async def test_a_dags_schedule_is_a_job_that_belongs_to_it(app: App) -> None:
+    await app.dags.create(DAG)
+    made = await app.jobs.get("dag:etl")
+    assert (made.payload, made.owner, made.timezone) == ({"dag": "etl"}, "dag:etl", "Europe/Berlin")
+    await app.dags.create(DAG)
+    assert (await app.jobs.get("dag:etl")) == made
+    await app.dags.create({**DAG, "cron_expression": "0 3 * * *"})
+    changed = await app.jobs.get("dag:etl")
+    assert (changed.id, changed.cron_expression, changed.version) == (made.id, "0 3 * * *", 2)
     async with app.tx() as tx:
-        made = await dags.schedule(tx, org=ids.DEFAULT_ORG, dag="etl", cron="0 2 * * *", actor="test")
-        same = await dags.schedule(tx, org=ids.DEFAULT_ORG, dag="etl", cron="0 2 * * *", actor="test")
-        other = await dags.schedule(tx, org=ids.DEFAULT_ORG, dag="etl", cron="0 3 * * *", overlap="skip", actor="test")
-    assert (made.payload, made.owner, same.version, other.version, other.id) == ({"dag": "etl"}, "dag:etl", 1, 2, made.id)
+        assert await dags.next_times(tx, ["etl", "other"], org=ids.DEFAULT_ORG) == {"etl": changed.next_run_time}
+        definition = await definitions.get(tx, "etl", org=ids.DEFAULT_ORG, kind="dag")
+        await dags.set_status(tx, definition, "paused", actor="test")
+        assert (await manage.get(tx, id=made.id, org=ids.DEFAULT_ORG)).status == "PAUSED"
+        await dags.set_status(tx, definition, "active", actor="test")
+        assert (await manage.get(tx, id=made.id, org=ids.DEFAULT_ORG)).status == "ACTIVE"
+    await app.dags.create({name: value for name, value in DAG.items() if name != "cron_expression"})
+    with pytest.raises(errors.JobNotFound):
+        await app.jobs.get("dag:etl")
+
+
+def test_the_job_of_a_dag_with_a_long_name_has_a_name_of_its_own() -> None:
+    first, second = dags.job_name("x" * 254 + "a"), dags.job_name("x" * 254 + "b")
+    assert first != second and len(first) <= 255 and dags.job_name("etl") == "dag:etl"
+
+
+async def test_a_time_of_a_dag_is_a_run_for_that_time(app: App) -> None:
+    @app.task(name="report")
+    async def report(n: int) -> int:
+        return n
+
+    await app.dags.create(DAG)
     async with app.tx() as tx:
-        assert await dags.unschedule(tx, org=ids.DEFAULT_ORG, dag="etl", actor="test") is True
-        assert await dags.unschedule(tx, org=ids.DEFAULT_ORG, dag="etl", actor="test") is False
-        assert (await manage.get(tx, id=made.id, org=ids.DEFAULT_ORG)).status == "DELETED"
+        await tx.run("update weft.jobs set next_run_time = '2026-01-05 02:00Z', due_at = weft.now() where owner = 'dag:etl'")
+    async with app.worker():
+
+        async def ran() -> bool:
+            return any(one.state == "completed" for one in await app.runs.list(name="etl"))
+
+        await eventually(ran)
+    [run] = await app.runs.list(name="etl")
+    [execution] = await app.jobs.executions("dag:etl")
+    assert run.trigger == "schedule" and run.logical_date == execution.scheduled_time
+    assert execution.result == {"run_id": str(run.id)}
 
 
 async def test_a_job_fires_runs_and_completes_in_a_real_worker(app: App) -> None:

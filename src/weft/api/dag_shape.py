@@ -112,12 +112,12 @@ class WholeDagRun(DagRun, kw_only=True):
     """There are others: GET /v1/dag-runs/{id}/tasks has them all."""
 
 
-def dag(found: Definition) -> dict[str, Any]:
+def dag(found: Definition, next_time: dt.datetime | None) -> dict[str, Any]:
     """The fields of a `Dag`."""
     return {
         "dag_id": found.id, "name": found.name, "description": found.header.get("description", ""),
         "cron_expression": found.cron_expression, "timezone": found.timezone,
-        "config": found.header.get("config", {}), "status": found.status.upper(), "next_run_time": found.next_run_time,
+        "config": found.header.get("config", {}), "status": found.status.upper(), "next_run_time": next_time,
         "version": found.version, "version_number": found.number, "max_active_runs": found.max_active_runs,
         "tags": found.tags or [], "task_count": found.nodes, "created_at": found.created_at,
         "updated_at": found.updated_at,

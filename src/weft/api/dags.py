@@ -11,13 +11,13 @@ from weft.api import dag_shape, fields, pages
 from weft.api.dag_shape import Dag, DagRun, WholeDag
 from weft.api.operation import Answer, Call, Operation
 from weft.base import errors
-from weft.dagfile import dag as dagfiles
 from weft.dagfile import read
 from weft.db.tx import Tx
 from weft.flows import definitions, look, start
 from weft.flows.definitions import Definition
 from weft.flows.start import Wish
 from weft.flows.words import STATES, RunStatus
+from weft.jobs import dags as schedules
 from weft.journal import record
 from weft.plan.model import MAX_BYTES
 
@@ -114,18 +114,13 @@ async def create(call: Call[NewDag, None]) -> Answer:
     dag = read.from_value(msgspec.to_builtins(call.body))
     org = call.principal.org
     async with call.tx() as tx:
-        saved = await definitions.save_dag(tx, dag, org=org)
-        await schedule_changed(tx, saved.definition, dag)
+        saved = await schedules.save(tx, dag, org=org, actor=call.principal.actor)
         if saved.new:
             after = {"name": dag.name, "version": dag.version, "tasks": saved.definition.nodes}
             await _journal(call, tx, saved.definition, action="dag.create", after=after)
         shown = await _whole(tx, saved.definition)
     headers = {"location": f"/v1/dags/{saved.definition.id}"}
     return Answer(body=shown, status=201 if saved.new else 200, headers=headers)
-
-
-async def schedule_changed(tx: Tx, definition: Definition, dag: dagfiles.Dag) -> None:
-    """The one place where a DAG's `cron_expression` is to become its cron job (`jobs/` does that; not connected yet)."""
 
 
 async def page(call: Call[None, DagQuery]) -> DagPage:
@@ -135,8 +130,9 @@ async def page(call: Call[None, DagQuery]) -> DagPage:
             tx, org=call.principal.org, kind="dag", before=place.id if place else None, take=call.query.limit + 1,
             prefix=call.query.name_prefix,
         )  # fmt: skip
-    shown = pages.page(found, limit=call.query.limit, show=lambda one: Dag(**dag_shape.dag(one)),
-                       place=lambda one: DagPlace(one.id))  # fmt: skip
+        times = await schedules.next_times(tx, [one.name for one in found], org=call.principal.org)
+    shown = pages.page(found, limit=call.query.limit, place=lambda one: DagPlace(one.id),
+                       show=lambda one: Dag(**dag_shape.dag(one, times.get(one.name))))  # fmt: skip
     return DagPage(shown.items, shown.next_cursor)
 
 
@@ -196,9 +192,9 @@ async def delete(call: Call[None, None]) -> None:
 async def _set(call: Call[None, None], status: str) -> Dag:
     async with call.tx() as tx:
         definition = await _found(call, tx)
-        await definitions.set_status(tx, definition, status)
+        await schedules.set_status(tx, definition, status, actor=call.principal.actor)
         await _journal(call, tx, definition, action="dag.set", after={"status": status})
-        shown = dag_shape.dag(definition)
+        shown = dag_shape.dag(definition, await _next_time(tx, definition))
     return Dag(**{**shown, "status": status.upper()})
 
 
@@ -209,7 +205,11 @@ async def _found(call: Call[Any, Any], tx: Tx) -> Definition:
 async def _whole(tx: Tx, found: Definition) -> WholeDag:
     nodes = await definitions.nodes(tx, found.id, version=found.version)
     params = await definitions.params(tx, found)
-    return WholeDag(**dag_shape.dag(found), params=params, tasks=dag_shape.dag_tasks(nodes))
+    return WholeDag(**dag_shape.dag(found, await _next_time(tx, found)), params=params, tasks=dag_shape.dag_tasks(nodes))
+
+
+async def _next_time(tx: Tx, found: Definition) -> dt.datetime | None:
+    return (await schedules.next_times(tx, [found.name], org=found.org_id)).get(found.name)
 
 
 def _sane(moment: dt.datetime | None) -> dt.datetime | None:

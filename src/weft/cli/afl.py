@@ -90,7 +90,7 @@ def compile_(
 @afl.command(epilog="\b\nExamples:\n  weft afl fmt flow.afl flows/\n  weft afl fmt --check .\n  weft afl fmt - < flow.afl")
 @click.argument("files", nargs=-1, required=True, type=_PATH)
 @click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if something would change.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@output.as_json
 @click.pass_context
 def fmt(ctx: click.Context, /, *, files: tuple[Path, ...], only_check: bool, as_json: bool) -> None:
     """Format files in place, or stdin to stdout. Only space changes; what cannot be read stays as it is (exit 1)."""

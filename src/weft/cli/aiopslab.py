@@ -17,7 +17,6 @@ from weft.client import client as clients
 from weft.client.client import Client
 from weft.contrib.aiopslab.application import PREFIX
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 STATUSES = ("pending", "running", "completed", "failed", "timeout")
 _ENDED = ("completed", "failed", "timeout")
 _COLOURS = {**showing.COLOURS, "timeout": "red", "pending": "white", "idle": "green", "busy": "cyan", "offline": "red"}
@@ -46,7 +45,7 @@ aiopslab.add_command(worker)
 @click.option("--callback", "callback_url", metavar="URL", help="Where to tell that it has ended.")
 @click.option("--watch", "-w", is_flag=True, help="Stay until it has ended, and show how it goes.")
 @connecting.options
-@as_json
+@output.as_json
 @click.pass_context
 def submit(
     ctx: click.Context, /, *, problem: str, agent: str | None, agent_config: str, metadata: str, watch: bool, where: Where,
@@ -87,7 +86,7 @@ def submit(
               help="created_at, priority, or both with a comma; - turns an order round.")  # fmt: skip
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def list_tasks(*, watch: bool, every: float, where: Where, as_json: bool, **query: Any) -> None:
     """Show tasks, newest first."""
 
@@ -102,7 +101,7 @@ def list_tasks(*, watch: bool, every: float, where: Where, as_json: bool, **quer
 @click.option("--conversation", is_flag=True, help="Also what the agent and its model said to each other.")
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def show(*, id: str, conversation: bool, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Everything about one task, with its log."""
     wanted = connecting.task_id(id)
@@ -122,7 +121,7 @@ def show(*, id: str, conversation: bool, watch: bool, every: float, where: Where
 @click.option("--level", type=click.Choice(("debug", "info", "warning", "error", "critical")), help="Only of this level.")
 @click.option("--watch", "-w", is_flag=True, help="Go on until the task has ended.")
 @connecting.options
-@as_json
+@output.as_json
 def logs(*, id: str, level: str | None, watch: bool, where: Where, as_json: bool) -> None:
     """What a task logged, a line each; with --json a JSON object each."""
     wanted = connecting.task_id(id)
@@ -149,7 +148,7 @@ def logs(*, id: str, level: str | None, watch: bool, where: Where, as_json: bool
 @aiopslab.command(epilog="Example: weft aiopslab cancel 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @click.argument("id")
 @connecting.options
-@as_json
+@output.as_json
 def cancel(*, id: str, where: Where, as_json: bool) -> None:
     """End a task: at once if it waits; if it runs, its worker stops it."""
     wanted = connecting.task_id(id)
@@ -167,7 +166,7 @@ def cancel(*, id: str, where: Where, as_json: bool) -> None:
 @click.option("--backend-type", metavar="NAME", help="Only of this backend.")
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def workers(*, watch: bool, every: float, where: Where, as_json: bool, **query: Any) -> None:
     """Show workers and what they do."""
 
@@ -180,7 +179,7 @@ def workers(*, watch: bool, every: float, where: Where, as_json: bool, **query: 
 @aiopslab.command(epilog="\b\nExamples:\n  weft aiopslab stats\n  weft aiopslab stats --watch")
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def stats(*, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Count the tasks of the last 24 hours."""
 

@@ -20,7 +20,6 @@ from weft.client import client as clients
 from weft.client.client import Client
 from weft.dagfile import read
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 run_id = click.argument("id", metavar="RUN")
 
 _OVER = ("COMPLETED", "FAILED", "CANCELLED")
@@ -30,7 +29,7 @@ STATUSES = ("PENDING", "RUNNING", *_OVER)
 @click.command(epilog="\b\nExamples:\n  weft dag create nightly.yaml\n  weft dag create - < nightly.json")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @connecting.options
-@as_json
+@output.as_json
 def create(*, file: Path, where: Where, as_json: bool) -> None:
     """Save a DAG's file: a new DAG, or a new version of the one of its name."""
     definition = read.data(text_of(file))
@@ -49,7 +48,7 @@ def create(*, file: Path, where: Where, as_json: bool) -> None:
 @click.option("--prefix", metavar="TEXT", help="Only those whose name begins so.")
 @listing.limit(100)
 @connecting.options
-@as_json
+@output.as_json
 def list_dags(*, prefix: str | None, limit: int, where: Where, as_json: bool) -> None:
     """Show DAGs, newest first."""
 
@@ -68,7 +67,7 @@ def list_dags(*, prefix: str | None, limit: int, where: Where, as_json: bool) ->
 @click.option("--once", metavar="KEY", help="Start nothing if a run of this DAG has had this key; answer that run.")
 @click.option("--wait", is_flag=True, help="Watch the run until it ends; exit 1 unless it completes.")
 @connecting.options
-@as_json
+@output.as_json
 @click.pass_context
 def trigger(
     ctx: click.Context, /, *, dag: str, given: Sequence[str], whole: str | None, once: str | None, wait: bool, where: Where,
@@ -96,7 +95,7 @@ def trigger(
 @listing.limit(50)
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def runs(
     *, dag: str, status: str | None, limit: int, watch: bool, every: float, where: Where, as_json: bool
 ) -> None:
@@ -116,7 +115,7 @@ def runs(
 @click.option("--every", type=click.FloatRange(0.1, 3600), default=0.5, show_default=True, metavar="SECONDS",
               help="With --watch: how often.")  # fmt: skip
 @connecting.options
-@as_json
+@output.as_json
 @click.pass_context
 def show(ctx: click.Context, /, *, id: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Draw a run: its tasks, how they stand, and why it does not go on."""
@@ -139,7 +138,7 @@ def show(ctx: click.Context, /, *, id: str, watch: bool, every: float, where: Wh
 @click.command(epilog="Example: weft dag explain 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @run_id
 @connecting.options
-@as_json
+@output.as_json
 def explain(*, id: str, where: Where, as_json: bool) -> None:
     """Say why a run does not go on."""
     wanted = _run_id(id)
@@ -155,7 +154,7 @@ def explain(*, id: str, where: Where, as_json: bool) -> None:
 @click.command(epilog="Example: weft dag rerun 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @run_id
 @connecting.options
-@as_json
+@output.as_json
 def rerun(*, id: str, where: Where, as_json: bool) -> None:
     """Run again what failed in a run, and all that hangs on it."""
     _do(id, "rerun", None, where=where, as_json=as_json)
@@ -165,7 +164,7 @@ def rerun(*, id: str, where: Where, as_json: bool) -> None:
 @run_id
 @click.argument("tasks", metavar="TASK...", nargs=-1, required=True)
 @connecting.options
-@as_json
+@output.as_json
 def clear(*, id: str, tasks: Sequence[str], where: Where, as_json: bool) -> None:
     """Run tasks of a run again, however they ended, and all after them."""
     _do(id, "clear", {"tasks": list(tasks)}, where=where, as_json=as_json)
@@ -178,7 +177,7 @@ def clear(*, id: str, tasks: Sequence[str], where: Where, as_json: bool) -> None
 @click.argument("status", type=click.Choice(["COMPLETED", "FAILED"]))
 @click.option("--output", "said", metavar="JSON", help="What tasks after it see as its output.")
 @connecting.options
-@as_json
+@output.as_json
 def mark(*, id: str, task: str, status: str, said: str | None, where: Where, as_json: bool) -> None:
     """Say how a task of a run ended, and let the run go on from there."""
     body = {"task": task, "status": status, "output": None if said is None else _json(said, "--output")}
@@ -188,7 +187,7 @@ def mark(*, id: str, task: str, status: str, said: str | None, where: Where, as_
 @click.command(epilog="Example: weft dag cancel 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @run_id
 @connecting.options
-@as_json
+@output.as_json
 def cancel(*, id: str, where: Where, as_json: bool) -> None:
     """End a run: nothing more of it is started, and what runs is told."""
     _do(id, "cancel", None, where=where, as_json=as_json)
@@ -197,7 +196,7 @@ def cancel(*, id: str, where: Where, as_json: bool) -> None:
 @click.command(epilog="Example: weft dag pause 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @run_id
 @connecting.options
-@as_json
+@output.as_json
 def pause(*, id: str, where: Where, as_json: bool) -> None:
     """Let nothing more of a run start; what runs already ends."""
     _do(id, "pause", None, where=where, as_json=as_json)
@@ -206,7 +205,7 @@ def pause(*, id: str, where: Where, as_json: bool) -> None:
 @click.command(epilog="Example: weft dag resume 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @run_id
 @connecting.options
-@as_json
+@output.as_json
 def resume(*, id: str, where: Where, as_json: bool) -> None:
     """Let a paused run go on."""
     _do(id, "resume", None, where=where, as_json=as_json)

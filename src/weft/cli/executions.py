@@ -15,7 +15,6 @@ from weft.cli.listing import Gathered
 from weft.client import client as clients
 from weft.client.client import Client
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 STATUS = ("PENDING", "QUEUED", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 COLOURS = {
     "COMPLETED": "green", "FAILED": "red", "TIMEOUT": "red", "CANCELLED": "yellow", "RUNNING": "cyan", "QUEUED": "white",
@@ -29,7 +28,7 @@ COLOURS = {
 @listing.limit(20)
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def executions(
     *, job: str, status: str | None, limit: int, watch: bool, every: float, where: Where, as_json: bool
 ) -> None:
@@ -45,7 +44,7 @@ def executions(
 @click.command(epilog="Example: weft jobs execution 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @click.argument("id")
 @connecting.options
-@as_json
+@output.as_json
 def execution(*, id: str, where: Where, as_json: bool) -> None:
     """Everything about one execution."""
     wanted = connecting.task_id(id)
@@ -61,7 +60,7 @@ def execution(*, id: str, where: Where, as_json: bool) -> None:
 @click.argument("id")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is logged from now on, until it ends.")
 @connecting.options
-@as_json
+@output.as_json
 def logs(*, id: str, follow: bool, where: Where, as_json: bool) -> None:
     """What an execution logged, a line each; with --json a JSON object each."""
     with contextlib.suppress(KeyboardInterrupt):
@@ -73,7 +72,7 @@ def logs(*, id: str, follow: bool, where: Where, as_json: bool) -> None:
 @click.command(epilog="Example: weft jobs cancel 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @click.argument("id")
 @connecting.options
-@as_json
+@output.as_json
 def cancel(*, id: str, where: Where, as_json: bool) -> None:
     """End an execution: at once if it waits, by telling its worker if it runs."""
     wanted = connecting.task_id(id)
@@ -97,7 +96,7 @@ def cancel(*, id: str, where: Where, as_json: bool) -> None:
 @click.option("--max-active", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N",
               help="So many unfinished at a time.")  # fmt: skip
 @connecting.options
-@as_json
+@output.as_json
 def backfill(*, job: str, start: str, end: str, max_active: int, where: Where, as_json: bool) -> None:
     """Execute a job for its past times, a few at a time."""
     first, last = listing.moment(start, name="--from"), listing.moment(end, name="--to")

@@ -18,7 +18,6 @@ from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
 from weft.client.client import Client
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 which = click.argument("job", metavar="NAME|ID")
 MISFIRE = ("fire_once", "skip", "catch_up")
 OVERLAP = ("allow", "skip", "queue", "cancel_previous")
@@ -40,7 +39,7 @@ def jobs() -> None:
 @listing.limit(100)
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def list_jobs(
     *, status: str | None, job_type: str | None, tag: str | None, name: str | None, sort: str, limit: int, watch: bool,
     every: float, where: Where, as_json: bool,
@@ -79,7 +78,7 @@ Examples:
 @click.option("--jitter", metavar="DURATION", help="Fire later by a part of this, always the same for a job.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag to find it by. Repeatable.")
 @connecting.options
-@as_json
+@output.as_json
 def create(
     *, name: str, cron: str | None, tz: str, at: str | None, delay: str | None, task: str | None, args: str | None,
     payload: str | None, where: Where, as_json: bool, **more: Any,
@@ -97,7 +96,7 @@ def create(
 @which
 @showing.watching
 @connecting.options
-@as_json
+@output.as_json
 def show(*, job: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Everything about a job, its next times, and its latest executions."""
 
@@ -123,7 +122,7 @@ def show(*, job: str, watch: bool, every: float, where: Where, as_json: bool) ->
 @click.option("--misfire", type=click.Choice(MISFIRE), help="What of times that were missed.")
 @click.option("--overlap", type=click.Choice(OVERLAP), help="If the one before has not ended.")
 @connecting.options
-@as_json
+@output.as_json
 def update(
     *, job: str, cron: str | None, tz: str | None, payload: str | None, args: str | None, where: Where, as_json: bool,
     **more: Any,
@@ -151,7 +150,7 @@ def update(
 @jobs.command(epilog="Example: weft jobs pause nightly")
 @which
 @connecting.options
-@as_json
+@output.as_json
 def pause(*, job: str, where: Where, as_json: bool) -> None:
     """Fire nothing of a job from now on; what was dispatched goes on."""
     _say(loop.run(_steer(where, job, "pause")), as_json=as_json)
@@ -160,7 +159,7 @@ def pause(*, job: str, where: Where, as_json: bool) -> None:
 @jobs.command(epilog="Example: weft jobs resume nightly")
 @which
 @connecting.options
-@as_json
+@output.as_json
 def resume(*, job: str, where: Where, as_json: bool) -> None:
     """Fire a paused job again, and one that was set aside."""
     _say(loop.run(_steer(where, job, "resume")), as_json=as_json)
@@ -172,7 +171,7 @@ def resume(*, job: str, where: Where, as_json: bool) -> None:
 @click.option("--payload", metavar="JSON", help="Laid over the job's own payload, for this execution.")
 @click.option("--idempotency-key", metavar="KEY", help="Only once for this key.")
 @connecting.options
-@as_json
+@output.as_json
 def trigger(*, job: str, payload: str | None, idempotency_key: str | None, where: Where, as_json: bool) -> None:
     """Execute a job now, paused or not, and print the execution's id."""
     body = {"payload": _json(payload, "--payload"), "idempotency_key": idempotency_key}
@@ -183,7 +182,7 @@ def trigger(*, job: str, payload: str | None, idempotency_key: str | None, where
 @jobs.command(epilog="Example: weft jobs delete nightly")
 @which
 @connecting.options
-@as_json
+@output.as_json
 def delete(*, job: str, where: Where, as_json: bool) -> None:
     """Delete a job: it fires no more, its executions stay."""
 
@@ -201,7 +200,7 @@ def delete(*, job: str, where: Where, as_json: bool) -> None:
 @which
 @click.option("--count", type=click.IntRange(1, 1000), default=10, show_default=True, metavar="N", help="How many times.")
 @connecting.options
-@as_json
+@output.as_json
 def preview(*, job: str, count: int, where: Where, as_json: bool) -> None:
     """Say when a job fires next."""
 

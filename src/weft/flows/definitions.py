@@ -36,7 +36,6 @@ class Definition:
     max_active_runs: int | None
     cron_expression: str | None
     timezone: str
-    next_run_time: dt.datetime | None
     tags: list[str] | None
     created_at: dt.datetime
     updated_at: dt.datetime

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.base import errors, ids
 from weft.db import statements
@@ -137,7 +137,16 @@ async def counts(tx: Tx, run: uuid.UUID) -> dict[str, int]:
     return {row[0]: row[1] for row in await tx.rows(SQL.count_nodes, {"run_id": run})}
 
 
-async def step_of(tx: Tx, task: uuid.UUID) -> tuple[uuid.UUID, uuid.UUID] | None:
-    """The run and the step that a task belongs to, if it does."""
-    row = await tx.row(SQL.step_of, {"task_id": task})
-    return None if row is None or row[0] is None else (row[0], row[1])
+class Asker(NamedTuple):
+    """What a task belongs to: a step of a run, or a job, for a time."""
+
+    run: uuid.UUID | None = None
+    step: uuid.UUID | None = None
+    job: uuid.UUID | None = None
+    time: dt.datetime | None = None
+
+
+async def asker(tx: Tx, task: uuid.UUID) -> Asker:
+    """Who had a task enqueued."""
+    row = await tx.row(SQL.asker, {"task_id": task})
+    return Asker() if row is None else Asker(*row)

@@ -22,7 +22,6 @@ create table weft.definitions (
     max_active_runs integer check (max_active_runs > 0),
     cron_expression text,
     timezone text not null default 'UTC',
-    next_run_time timestamptz,
     tags text[],
     created_at timestamptz not null default weft.now(),
     updated_at timestamptz not null default weft.now(),

@@ -1,34 +1,66 @@
-"""The CRON job of a DAG that has a schedule. Whoever stores the DAG calls this in the same transaction."""
+"""DAGs with a schedule: saved together with the CRON job that starts them, named `dag:NAME` and owned by the DAG.
 
+The job's row is the one place that knows when the DAG is due. What the DAG's file says wins whenever it is saved.
+"""
+
+import datetime as dt
+import hashlib
 import uuid
-from typing import Any
+from collections.abc import Sequence
 
-from weft.cron.misfire import Misfire
+from weft.dagfile.dag import Dag
+from weft.db import statements
 from weft.db.tx import Tx
-from weft.jobs import declared
-from weft.jobs.model import Job, Overlap
+from weft.flows import definitions
+from weft.flows.definitions import Definition, Saved
+from weft.jobs import declared, manage
+
+SQL = statements.load("weft.jobs")
+
+_LONGEST = 255
 
 
-async def schedule(
-    tx: Tx, *, org: uuid.UUID, dag: str, cron: str, timezone: str = "UTC", misfire: Misfire = "fire_once",
-    overlap: Overlap = "allow", actor: str, **more: Any,
-) -> Job:  # fmt: skip
-    """Makes or changes the job named `dag:NAME`, which starts the DAG at its times. `more`: other words of a job."""
-    given = {
-        "name": name(dag), "job_type": "CRON", "cron_expression": cron, "timezone": timezone, "payload": {"dag": dag},
-        "misfire": misfire, "overlap": overlap, **more,
-    }  # fmt: skip
-    return await declared.put(tx, given, org=org, owner=_owner(dag), actor=actor)
+async def save(tx: Tx, dag: Dag, *, org: uuid.UUID, actor: str) -> Saved:
+    """Makes this the active version of the DAG of its name, and its schedule the schedule."""
+    saved = await definitions.save_dag(tx, dag, org=org)
+    if dag.cron_expression is None:
+        await declared.remove(tx, job_name(dag.name), org=org, owner=_owner(dag.name), actor=actor)
+    else:
+        given = {
+            "name": job_name(dag.name), "job_type": "CRON", "cron_expression": dag.cron_expression,
+            "timezone": dag.timezone, "payload": {"dag": dag.name}, "misfire": dag.misfire_policy,
+            "catch_up_limit": dag.catch_up_limit, "jitter_seconds": dag.jitter_seconds, "start_at": dag.start_date,
+            "end_at": dag.end_date, "tags": list(dag.tags),
+        }  # fmt: skip
+        await declared.put(tx, given, org=org, owner=_owner(dag.name), actor=actor)
+    return saved
 
 
-async def unschedule(tx: Tx, *, org: uuid.UUID, dag: str, actor: str) -> bool:
-    """Deletes a DAG's job; answers whether it had one."""
-    return await declared.remove(tx, name(dag), org=org, owner=_owner(dag), actor=actor)
+async def set_status(tx: Tx, dag: Definition, status: str, *, actor: str) -> None:
+    """Pauses or resumes a DAG and its schedule, or deletes both."""
+    await definitions.set_status(tx, dag, status)
+    if status == "deleted":
+        await declared.remove(tx, job_name(dag.name), org=dag.org_id, owner=_owner(dag.name), actor=actor)
+        return
+    found = await manage.lock_named(tx, name=job_name(dag.name), org=dag.org_id)
+    if found is not None and found[0].owner == _owner(dag.name) and found[0].status in ("ACTIVE", "PAUSED"):
+        act = manage.pause if status == "paused" else manage.resume
+        await act(tx, id=found[0].id, org=dag.org_id, actor=actor)
 
 
-def name(dag: str) -> str:
-    """What a DAG's job is called."""
-    return f"dag:{dag}"[:255]
+async def next_times(tx: Tx, dags: Sequence[str], *, org: uuid.UUID) -> dict[str, dt.datetime]:
+    """When those of these DAGs that have a schedule are due next."""
+    owners = {_owner(name): name for name in dags}
+    rows = await tx.rows(SQL.times_of_owners, {"org_id": org, "owners": list(owners)})
+    return {owners[owner]: time for owner, time in rows}
+
+
+def job_name(dag: str) -> str:
+    """What a DAG's job is called. A name that leaves no room is cut, and told apart by its hash."""
+    name = f"dag:{dag}"
+    if len(name) <= _LONGEST:
+        return name
+    return f"dag:{dag[:200]}:{hashlib.sha256(dag.encode()).hexdigest()[:16]}"
 
 
 def _owner(dag: str) -> str:

@@ -16,6 +16,7 @@ from weft.flows.definitions import Definition, Saved
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState
 from weft.flows.start import Started, Wish
+from weft.jobs import dags as schedules
 from weft.queue.explain import Explanation
 from weft.sdk import dag as building
 from weft.sdk.context import Context
@@ -63,7 +64,7 @@ class Dags:
         """Saves a DAG: declared with `@app.dag`, as data, or from a file (JSON or YAML). Other content: a new version."""
         dag = await asyncio.to_thread(_read, given)
         async with (await self._app.open()).tx() as tx:
-            return await definitions.save_dag(tx, dag, org=org)
+            return await schedules.save(tx, dag, org=org, actor=_ACTOR)
 
     async def get(self, dag: str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Definition:
         """By id or name."""
@@ -174,10 +175,11 @@ class Runs:
         org = uuid.UUID(ctx.org)
         async with (await self._app.open()).tx() as tx:
             definition = await definitions.get(tx, name, org=org, kind=what)  # type: ignore[arg-type]
-            parent = await look.step_of(tx, uuid.UUID(ctx.task_id))
+            asker = await look.asker(tx, uuid.UUID(ctx.task_id))
             wish = Wish(
-                params=params, key=f"task:{ctx.task_id}", trigger="run" if parent else "manual", actor=f"task:{ctx.task_id}",
-                parent_run=parent[0] if parent else None, parent_step=parent[1] if parent else None,
+                params=params, key=f"task:{ctx.task_id}", actor=f"task:{ctx.task_id}", parent_run=asker.run,
+                trigger="run" if asker.run else "schedule" if asker.job else "manual", parent_step=asker.step,
+                logical_date=asker.time,
             )  # fmt: skip
             made = await start.start(tx, definition, wish)
         return {"run_id": str(made.id)}

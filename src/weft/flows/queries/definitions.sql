@@ -35,7 +35,7 @@ on conflict (definition_id, version) do nothing;
 
 -- piece: definition
 d.id, d.org_id, d.kind, d.name, d.status, d.version, v.number, v.plan_hash, v.header, d.max_active_runs,
-d.cron_expression, d.timezone, d.next_run_time, d.tags, d.created_at, d.updated_at, v.created_at, p.nodes
+d.cron_expression, d.timezone, d.tags, d.created_at, d.updated_at, v.created_at, p.nodes
 
 -- piece: joined
 from weft.definitions as d

@@ -103,7 +103,7 @@ where s.run_id = %(run_id)s::uuid and s.state = 'running' and s.task_id is not n
 order by s.id
 limit %(take)s;
 
--- name: step_of
-select t.run_id, t.step_id
+-- name: asker
+select t.run_id, t.step_id, t.job_id, t.scheduled_for
 from weft.tasks as t
 where t.id = %(task_id)s::uuid;

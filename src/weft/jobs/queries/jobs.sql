@@ -196,3 +196,9 @@ where j.org_id = %(org_id)s
     and j.status = 'ACTIVE'
     and not j.name = any(%(names)s::text[])
 order by j.id;
+
+-- When the jobs of these owners are due next.
+-- name: times_of_owners
+select j.owner, j.next_run_time
+from weft.jobs as j
+where j.org_id = %(org_id)s and j.owner = any(%(owners)s::text[]) and j.status <> 'DELETED' and j.next_run_time is not null;

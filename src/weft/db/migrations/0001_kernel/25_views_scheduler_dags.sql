@@ -9,12 +9,14 @@ select
     d.timezone::varchar(50) as timezone,
     coalesce(v.header -> 'config', '{}') as config,
     upper(d.status)::varchar(20) as status,
-    d.next_run_time,
+    j.next_run_time,
     d.created_at,
     d.updated_at
 from weft.definitions as d
 left join weft.definition_versions as v
     on v.definition_id = d.id and v.version = d.version
+left join weft.jobs as j
+    on j.org_id = d.org_id and j.owner = 'dag:' || d.name and j.status <> 'DELETED' and d.status <> 'deleted'
 where d.kind = 'dag';
 
 -- The tasks of the active version.
