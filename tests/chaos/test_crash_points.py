@@ -52,6 +52,17 @@ WANTED = (
     "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody') returning id"
 )
 """Something for whoever lets runs in."""
+LATE = (
+    "insert into weft.runs (org_id, kind, name, state, plan_hash, deadline_at) "
+    "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody', 'running', repeat('a', 64), now()) returning id"
+)
+"""Something for whoever ends runs that take too long."""
+PLAN = """
+    insert into weft.plans (org_id, hash, plan, nodes)
+    values ('00000000-0000-7000-8000-000000000001', repeat('a', 64),
+        '{"name": "p", "entry": "m", "blocks": [{"name": "m"}], "format": 1}', 0)
+    returning hash
+"""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
 
 
@@ -205,6 +216,7 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
     witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await seasoned(witness.url)
+    rows(witness.url, PLAN)
     async with App(database_url=witness.url) as app:
         for point in LEADER:
             # something that is due, something to tell of, and somebody who died
@@ -213,6 +225,7 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
             rows(witness.url, NOTED)
             rows(witness.url, TOLD)
             rows(witness.url, WANTED)
+            rows(witness.url, LATE)
             witness.harmed.add(await die(watched_crowd, point))
     await watched_crowd.start()
     await witness.all_ended()
