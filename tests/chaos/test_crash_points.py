@@ -72,6 +72,17 @@ WANTED = (
     "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody') returning id"
 )
 """Something for whoever lets runs in."""
+LATE = (
+    "insert into weft.runs (org_id, kind, name, state, plan_hash, deadline_at) "
+    "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody', 'running', repeat('a', 64), now()) returning id"
+)
+"""Something for whoever ends runs that take too long."""
+PLAN = """
+    insert into weft.plans (org_id, hash, plan, nodes)
+    values ('00000000-0000-7000-8000-000000000001', repeat('a', 64),
+        '{"name": "p", "entry": "m", "blocks": [{"name": "m"}], "format": 1}', 0)
+    returning hash
+"""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
 
 
@@ -219,12 +230,13 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
     witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await seasoned(witness.url)
+    rows(witness.url, PLAN)
     async with App(database_url=witness.url) as app:
         for point in LEADER:
             # something that is due, something to tell of, and somebody who died
             await witness.enqueue(app, 2)
             await witness.enqueue(app, 1, delay="10ms")
-            for planted in (NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED):
+            for planted in (NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED, LATE):
                 rows(witness.url, planted)
             witness.harmed.add(await die(watched_crowd, point))
     await watched_crowd.start()

@@ -192,7 +192,7 @@ async def test_many_who_settle_tasks_of_the_same_keys_at_once_do_not_wait_for_ea
 
 
 async def test_an_empty_batch_is_nothing_to_do(tx: Tx) -> None:
-    assert dataclasses.astuple(await settle.settle(tx, [])) == ([], [], [])
+    assert dataclasses.astuple(await settle.settle(tx, [])) == ([], [], [], None)
 
 
 async def test_every_ending_is_in_the_change_feed(tx: Tx) -> None:

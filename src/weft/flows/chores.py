@@ -41,6 +41,10 @@ async def admit(tx: Tx) -> int:
     return sum([await start.admit(tx, definition) for definition in found])
 
 
+async def late(tx: Tx) -> bool:
+    return bool(await tx.value(SQL.deadline_passed))
+
+
 async def deadlines(tx: Tx) -> int:
     """Ends runs that took longer than they may."""
     found = await tx.rows(SQL.past_deadline, {"take": BATCH})

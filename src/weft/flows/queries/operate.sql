@@ -171,6 +171,13 @@ select exists (
     where r.state = 'created'
 );
 
+-- name: deadline_passed
+select exists (
+    select
+    from weft.runs as r
+    where r.deadline_at < weft.now() and r.finished_at is null and r.deadline_at is not null
+);
+
 -- name: past_deadline
 select r.id::text, r.org_id::text
 from weft.runs as r
