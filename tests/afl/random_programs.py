@@ -1,5 +1,7 @@
 """Random programs that mostly mean something: every construct inside every other, so that what passes the checks can be run."""
 
+# ruff: noqa: E501
+
 import random
 
 DECLARATIONS = """

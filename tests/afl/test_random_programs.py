@@ -1,4 +1,4 @@
-"""Random programs with every construct inside every other: what passes the checks is a valid plan, and runs to one result."""
+"""Random programs with every construct inside every other: what passes the checks is a valid plan and has one result."""
 
 import os
 import random
