@@ -1,5 +1,7 @@
 """Random programs that mostly mean something: every construct inside every other, so that what passes the checks can be run."""
 
+# ruff: noqa: E501
+
 import random
 
 DECLARATIONS = """
@@ -76,11 +78,14 @@ class Writer:
         for target in dict.fromkeys(self.dice.choices(targets, k=self.dice.randrange(3))):
             fields = ["r", "s", "all"] if target == "W" else RETURNS[target]
             chosen = sorted(set(self.dice.choices(fields, k=2)))
-            made.append(f"yield {target}(" + ", ".join(f"{field} = {self.value(own)}" for field in chosen) + ")")
+            made.append(f"yield {target}(" + ", ".join(f"{field} = {self.listed(own, field)}" for field in chosen) + ")")
         return "{ " + "\n".join(made) + " }"
 
+    def listed(self, seen: list[tuple[str, str]], field: str) -> str:
+        return f"[{self.value(seen)}]" if field == "all" else self.value(seen)
+
     def value(self, seen: list[tuple[str, str]]) -> str:
-        pool = self.inner if self.inner and self.dice.random() < 0.1 else seen
+        pool = self.inner if self.inner and self.dice.random() < 0.01 else seen
         if pool and self.dice.random() < 0.6:
             name, callee = self.dice.choice(pool)
             return f"{name}.{self.dice.choice(CALLEES[callee])}"

@@ -24,7 +24,7 @@ WORDS = [
     "namespace n {", "facet F(x: Int) => (y: Int)", "workflow W() => (y: Int) andThen {", "s = F(x = 1)", "yield W(y = s.y)",
     "case _ => {", "case s.y > 1 => {", "catch {", "andThen foreach v in [1, 2] {", "with Retry(maxAttempts = 2)",
 ]  # fmt: skip
-TOTAL = int(os.environ.get("WEFT_AFL_FUZZ", "3000"))
+TOTAL = int(os.environ.get("WEFT_AFL_FUZZ", "2400"))
 PARTS = 20 if TOTAL > 20_000 else 4
 
 

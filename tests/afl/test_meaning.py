@@ -169,6 +169,12 @@ def test_a_yield_is_left_out_as_a_whole_if_a_caught_step_has_not_what_it_names()
     assert run(text, Add=failing("no")) == {"out": "failed", "sum": 0}
 
 
+def test_a_param_of_a_step_of_another_block_can_be_read_if_the_step_has_a_catch() -> None:
+    text = w("andThen { x = Add(a = 4, b = 5) catch { yield Add(sum = 0) } } andThen { yield W(out = x.a + x.sum) }",
+             returns="out: Int", before=ADD)  # fmt: skip
+    assert run(text, Add=add) == {"out": 13}
+
+
 def test_defaults_and_mixins_that_name_other_params_are_computed() -> None:
     text = """namespace n { facet Label(name: String)
       event facet F(a: Int, b: Int = $.a + 1, c: Int = $.b * 2) => (seen: Json) with Label(name = "n" ++ $.a)

@@ -66,6 +66,7 @@ GOOD: list[tuple[Expression, Any]] = [
     (op("last", [1, 2]), 2), (op("length", "abc"), 3), (op("length", {"a": 1}), 1),
     (op("contains", [1, 2], 2.0), True), (op("contains", [1], True), False), (op("contains", "abc", "b"), True),
     (op("contains", {"a": 1}, "a"), True), (op("merge", {"a": 1, "b": 1}, None, {"a": 2}), {"a": 2, "b": 1}),
+    (op("flatten", [[1, 2], [], 3]), [1, 2, 3]),
 ]  # fmt: skip
 
 

@@ -239,7 +239,11 @@ class References:
             if isinstance(base, Output):
                 return self._argument(step, name, inside=inside), type_
             step.params_read.add(name)
-            if not step.wrapped and not step.record:
+            if step.calls_block and step.called.declared is not None:
+                self.params_read.add(step.called.declared.qualified)
+            elif not step.record:
+                step.args_read = True
+            if not (step.wrapped or step.record or step.calls_block):
                 message = f"the param {name!r} of step {step.name!r} cannot be seen from here"
                 self.tell("hidden-step", message, one.start, one.end, "only its returns can")
             return Get(base, name), type_
