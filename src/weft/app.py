@@ -30,7 +30,7 @@ from weft.cluster.model import LEASE
 from weft.cluster.pulse import Pulse
 from weft.contrib.aiopslab import chores as aiopslab
 from weft.dagfile.payload import STARTS
-from weft.db import migrate
+from weft.db import fitting
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.parts.dags import Dags, Runs
@@ -236,7 +236,7 @@ class App:
             if self._database is None or self._loop is not asyncio.get_running_loop():
                 database = Database(self.settings)
                 try:
-                    await _fit(database)
+                    await fitting.fit(database)
                     await database.open()
                 except BaseException:
                     await database.close()
@@ -377,20 +377,6 @@ class App:
             self._hub = Hub(database)
             self._hub_task = asyncio.create_task(self._hub.run())
         return self._hub
-
-
-async def _fit(database: Database) -> None:
-    """The embedded database is brought up to date; another one must already be."""
-    if database.settings.database_url is None:
-        async with await database.reserve(purpose="owner") as connection:
-            await migrate.up(connection, migrate.ours())
-            await connection.execute("alter role weft_engine login")
-        return
-    async with await database.reserve(purpose="owner") as connection:
-        found = await migrate.status(connection, migrate.ours())
-    migrate.refuse(found)
-    if pending := [one.name for one in found if one.state == "pending"]:
-        raise errors.MigrationError(f"the database lacks {', '.join(pending)}; run `weft migrate up`")
 
 
 def _id(id: uuid.UUID | str) -> uuid.UUID:
