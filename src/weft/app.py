@@ -33,7 +33,7 @@ from weft.dagfile.payload import STARTS
 from weft.db import fitting
 from weft.db.database import Database
 from weft.db.notify import Hub
-from weft.parts.dags import Dags, Runs
+from weft.parts.dags import Dags, DeclaredDag, Runs
 from weft.parts.jobs import Jobs
 from weft.queue import enqueue, explain, new, tasks
 from weft.queue.explain import Explanation
@@ -101,7 +101,11 @@ class App:
         """Declares a job that runs the task below at these times: `timezone=`, `name=`, `args=`, and words of a job such as
         `misfire=`. A worker of this app writes it when it starts, and pauses one that is not declared any more."""
         return self.jobs.declaring(expression, **words)
-    def dag(self, function: Callable[..., Any] | None = None, /, **words: Any) -> Any:
+    @overload
+    def dag(self, function: Callable[..., Any], /) -> DeclaredDag: ...
+    @overload
+    def dag(self, **words: Any) -> Callable[[Callable[..., Any]], DeclaredDag]: ...
+    def dag(self, function: Callable[..., Any] | None = None, /, **words: Any) -> Any:  # type: ignore[misc]
         """Declares a DAG by a function that calls tasks: each call is a task of the DAG. Words: those of a DAG file."""
         return self.dags.declare(function, words)
 
@@ -272,6 +276,7 @@ class App:
         """
         database = await self.open()
         await self.jobs.declare()
+        await self.dags.save()
         hub = await self._listening()
         handlers = self._handlers()
         node = nodes.here(

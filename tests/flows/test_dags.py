@@ -285,3 +285,32 @@ async def test_an_expression_that_fails_fails_its_task_and_no_other(app: App) ->
     found = {one.node: one for one in await app.runs.steps(run.id)}
     assert {name: one.state for name, one in found.items()} == {"a": "completed", "bad": "failed", "good": "completed"}
     assert "nothing" in (found["bad"].error or {})["message"]
+
+
+async def test_a_worker_saves_the_dags_its_app_declares(app: App) -> None:
+    add = app.registry.get("add")
+    assert add is not None
+
+    @app.dag(schedule="0 2 * * *")
+    def nightly(x: Any = 1) -> Any:
+        return add(a=x, b=1)
+
+    async with app.worker():
+        saved = await app.dags.get("nightly")
+        assert saved.cron_expression == "0 2 * * *" and (await app.jobs.get("dag:nightly")).status == "ACTIVE"
+
+
+async def test_a_node_may_come_after_others_without_their_outputs(app: App) -> None:
+    add, numbers = app.registry.get("add"), app.registry.get("numbers")
+    assert add is not None and numbers is not None
+
+    @app.dag
+    def later(n: Any = 2) -> Any:
+        many = numbers(n=n)
+        each = node(add, foreach=many)(a=item, b=1)
+        return node(add, after=[many, each], name="last")(a=1, b=1)
+
+    async with app.worker():
+        run = await app.dags.trigger(later)
+        await app.runs.result(run.id, timeout=60)
+        assert await states(app, run.id) == {"numbers": "completed", "add": "completed", "last": "completed"}

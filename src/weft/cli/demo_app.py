@@ -8,16 +8,18 @@ import dataclasses
 import datetime as dt
 import itertools
 import random
+from typing import Any
 
 from weft.app import App
 from weft.base import config
 from weft.base.errors import Discard
 from weft.sdk.context import Context
+from weft.sdk.dag import item, node
 from weft.sdk.retry import Retry
 
 app = App(settings=dataclasses.replace(config.load(), database_url=None, direct_url=None, pooled=False))
 
-_NAMES = ("Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald")
+_NAMES = ["Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald"]
 _CITIES = ("Bergen", "London", "Cherrapunji")
 _PACE = 1.5
 
@@ -62,6 +64,13 @@ async def reminder(text: str) -> str:
 async def tidy_up() -> str:
     """Comes every minute, by a job: weft jobs list."""
     return "all is tidy"
+
+
+@app.dag(schedule="* * * * *")
+def greetings(names: Any = _NAMES) -> Any:
+    """Says hello to everybody at once, then writes a report about it: weft dag runs greetings."""
+    said = node(hello, foreach=names)(name=item)
+    return node(report, after=said)(pages=2)
 
 
 @app.task(queue="burst", priority=20)

@@ -66,6 +66,15 @@ class Dags:
         async with (await self._app.open()).tx() as tx:
             return await schedules.save(tx, dag, org=org, actor=_ACTOR)
 
+    async def save(self) -> None:
+        """Saves every DAG that the code declares, with its schedule. A worker that starts calls this."""
+        if not self.declared:
+            return
+        async with (await self._app.open()).tx() as tx:
+            # in one order, so that workers that start together do not wait for each other in a circle
+            for name in sorted(self.declared):
+                await schedules.save(tx, self.declared[name].dag, org=ids.DEFAULT_ORG, actor=_ACTOR)
+
     async def get(self, dag: str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Definition:
         """By id or name."""
         async with (await self._app.open()).once() as tx:

@@ -56,7 +56,7 @@ class Building:
             raise errors.InvalidDag(f"unknown word {unknown[0]!r} of a node; known: after, {', '.join(sorted(_NODE))}")
         name = words.get("name") or self._free(task.kind)
         node: dict[str, Any] = {"name": name, "payload": {"task": task.kind, "args": written(dict(arguments))}}
-        after = words.get("after") or ()
+        after = words.get("after", ())
         for one in [after] if isinstance(after, Reference | str) else after:
             node.setdefault("dependencies", []).append(one.node if isinstance(one, Reference) else one)
         node |= {key: written(value) for key, value in words.items() if key not in ("name", "after") and value is not None}
