@@ -15,7 +15,7 @@ JOBS ?= 3
 # What failed is tried once more, and its first error shown all the same (tests/second_try.py).
 AGAIN := --reruns 1
 # No new process for one that died: xdist 3.8 with --dist loadfile then waits forever for what was left in it.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(AGAIN) -rsR
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(AGAIN) -rsR
 # as tests/in_memory.py does it
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
 # What speaks SQL; the rest is the same on every PostgreSQL.
@@ -59,7 +59,7 @@ bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
 chaos: $(STAMP)
-	WEFT_SCHEDULER_KILLS=100 $(BIN)/python -m pytest -m chaos -rs
+	WEFT_LONG=1 WEFT_SCHEDULER_KILLS=100 $(BIN)/python -m pytest -m "chaos or long" -rs
 	PYTHONPATH=tests $(BIN)/python tests/chaos/drive.py $(ARGS)
 
 clean:

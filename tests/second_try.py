@@ -11,10 +11,9 @@ import pytest
 CHAOS = Path(__file__).parent / "chaos"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(CHAOS):
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["hung for"]))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.path.is_relative_to(CHAOS):
+        item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["hung for"]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -172,6 +172,29 @@ async def _cancel_execution(api: Caller, _database: Database) -> Any:
     return await api.post(f"/v1/executions/{made['execution_id']}/cancel")
 
 
+_DAG = {"name": "etl", "tasks": [{"name": "only", "payload": {"task": "mail"}}]}
+
+
+async def _steer_dag(api: Caller, verb: str) -> Any:
+    await api.post("/v1/dags", _DAG)
+    return await api.post(f"/v1/dags/etl/{verb}", {} if verb == "trigger" else None)
+
+
+async def _delete_dag(api: Caller, _database: Database) -> Any:
+    await api.post("/v1/dags", _DAG)
+    return await api.delete("/v1/dags/etl")
+
+
+def _steer_run(verb: str, *before: str, body: Any = None) -> Ask:
+    async def ask(api: Caller, _database: Database) -> Any:
+        run = (await _steer_dag(api, "trigger")).json()["dag_run_id"]
+        for one in before:
+            assert (await api.post(f"/v1/dag-runs/{run}/{one}")).status_code == 200
+        return await api.post(f"/v1/dag-runs/{run}/{verb}", body)
+
+    return ask
+
+
 DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/tasks": (lambda api, _: api.post("/v1/tasks", {"kind": "mail"}), "task.create", "key:admin"),
     "POST /v1/tasks/batch": (
@@ -187,6 +210,18 @@ DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/jobs/{id}/backfills": (_backfill, "job.backfill", "key:admin"),
     "POST /v1/backfills/{id}/cancel": (_end_backfill, "job.backfill_cancel", "key:admin"),
     "POST /v1/executions/{id}/cancel": (_cancel_execution, "execution.cancel", "key:admin"),
+    "POST /v1/dags": (lambda api, _: api.post("/v1/dags", _DAG), "dag.create", "key:admin"),
+    "POST /v1/dags/{dag_id}/trigger": (lambda api, _: _steer_dag(api, "trigger"), "dag.trigger", "key:admin"),
+    "POST /v1/dags/{dag_id}/pause": (lambda api, _: _steer_dag(api, "pause"), "dag.set", "key:admin"),
+    "POST /v1/dags/{dag_id}/resume": (lambda api, _: _steer_dag(api, "resume"), "dag.set", "key:admin"),
+    "DELETE /v1/dags/{dag_id}": (_delete_dag, "dag.set", "key:admin"),
+    "POST /v1/dag-runs/{id}/cancel": (_steer_run("cancel"), "run.cancel", "key:admin"),
+    "POST /v1/dag-runs/{id}/pause": (_steer_run("pause"), "run.pause", "key:admin"),
+    "POST /v1/dag-runs/{id}/resume": (_steer_run("resume", "pause"), "run.resume", "key:admin"),
+    "POST /v1/dag-runs/{id}/rerun": (_steer_run("rerun", "cancel"), "run.rerun", "key:admin"),
+    "POST /v1/dag-runs/{id}/clear": (_steer_run("clear", "cancel", body={"tasks": ["only"]}), "run.clear", "key:admin"),
+    "POST /v1/dag-runs/{id}/mark": (
+        _steer_run("mark", body={"task": "only", "status": "COMPLETED"}), "run.mark", "key:admin"),
     "PATCH /v1/queues/{name}": (lambda api, _: api.patch("/v1/queues/a", {"max_running": 3}), "queue.set", "key:admin"),
     "POST /v1/queues/{name}/pause": (lambda api, _: api.post("/v1/queues/a/pause"), "queue.set", "key:admin"),
     "POST /v1/queues/{name}/resume": (_resume, "queue.set", "key:admin"),
@@ -238,7 +273,7 @@ async def test_it_leaves_an_entry_with_actor_and_request(api: Caller, own: Datab
 @pytest.mark.parametrize("name", DEEDS)
 async def test_what_is_refused_leaves_a_denial_and_nothing_else(api: Caller, own: Database, name: str) -> None:
     operation = next(one for one in routes.operations() if one.name == name)
-    path = operation.template.format(id=uuid.uuid4(), name="a", slug="a")
+    path = operation.template.format(id=uuid.uuid4(), name="a", slug="a", dag_id="a")
     body = {} if operation.body is None else {"json": operation.example}
     role = "worker" if operation.action != "work.secrets" else "reader"
     answer = await api.ask(operation.method, path, role=role, **body)

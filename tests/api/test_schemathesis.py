@@ -44,7 +44,7 @@ RUNS: dict[str, tuple[int, KeyRole, list[str], int]] = {
 NEW = "everything, by a new seed"
 
 
-@pytest.mark.parametrize("what", [pytest.param(one, marks=pytest.mark.chaos) if one == NEW else one for one in RUNS])
+@pytest.mark.parametrize("what", [pytest.param(one, marks=pytest.mark.long) if one == NEW else one for one in RUNS])
 async def test_the_api_keeps_what_its_document_promises(database: Database, what: str) -> None:
     which, role, selection, least = RUNS[what]
     database.settings = dataclasses.replace(database.settings, secret_key=keyring.generate())

@@ -24,7 +24,7 @@ from weft import App
 
 FOR_EVER = 3600
 HANDS = 5
-LISTENERS = "select pid from pg_stat_activity where query like 'listen%%weft_changes%%' and datname = current_database()"
+LISTENERS = "select pid from pg_stat_activity where query like 'listen%%weft_%%' and datname = current_database()"
 LEADS = "select n.pid, l.term from weft.leaders as l join weft.nodes as n on n.id = l.node_id where l.term > 0"
 
 

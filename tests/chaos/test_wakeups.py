@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from crowd import Crowd, enqueue, finished, rows, say, until, value
 
-LISTENERS = "select pid from pg_stat_activity where query like 'listen%%weft_changes%%' and datname = current_database()"
+LISTENERS = "select pid from pg_stat_activity where query like 'listen%%weft_%%' and datname = current_database()"
 
 
 async def asleep(crowd: Crowd, count: int = 1) -> None:

