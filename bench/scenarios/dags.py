@@ -17,7 +17,7 @@ from bench.system import BENCH, Contender
 TITLE = "DAGs: ms of wall time per no-op task"
 SHAPES = {"fan": "a fan-out of {fan}", "chain": "a chain of {chain}, per hop", "many": "{many} DAGs of 10 at once"}
 AT_LEAST = {"fan": 20, "chain": 3, "many": 20}
-PEERS = {"prefect": ("prefect==3.6.20",), "dagster": ("dagster==1.13.28",)}
+PEERS = {"prefect": ("prefect==3.6.20", "fastapi==0.116.1"), "dagster": ("dagster==1.13.28",)}
 LINES = tuple(
     line
     for name, label in SHAPES.items()
@@ -49,6 +49,7 @@ def measure(contender: Contender, *, url: str, rounds: int, fan: int, chain: int
 
 def _run(command: list[str], *, url: str) -> dict[str, float]:
     env = {**os.environ, "DATABASE_URL": url, "BENCH_DATABASE_URL": url, "PREFECT_LOGGING_LEVEL": "CRITICAL",
+           "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
            "DAGSTER_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}  # fmt: skip
     try:
         done = subprocess.run(
