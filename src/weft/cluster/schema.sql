@@ -50,24 +50,13 @@ create table weft.locks (
     primary key (org_id, name)
 );
 
-alter table weft.nodes enable row level security;
-alter table weft.nodes force row level security;
-create policy owner on weft.nodes to current_user using (true) with check (true);
-create policy engine on weft.nodes to weft_engine using (true) with check (true);
+call weft.wall('nodes');
 create policy tenant on weft.nodes for select to weft_tenant using (org_id is null or org_id = weft.current_org());
 grant select, insert, update, delete on weft.nodes to weft_engine;
 grant select on weft.nodes to weft_tenant;
 
-alter table weft.leaders enable row level security;
-alter table weft.leaders force row level security;
-create policy owner on weft.leaders to current_user using (true) with check (true);
-create policy engine on weft.leaders to weft_engine using (true) with check (true);
+call weft.wall('leaders');
 grant select, insert, update on weft.leaders to weft_engine;
 
-alter table weft.locks enable row level security;
-alter table weft.locks force row level security;
-create policy owner on weft.locks to current_user using (true) with check (true);
-create policy engine on weft.locks to weft_engine using (true) with check (true);
-create policy tenant on weft.locks to weft_tenant
-    using (org_id = weft.current_org()) with check (org_id = weft.current_org());
+call weft.org_wall('locks');
 grant select, insert, update, delete on weft.locks to weft_engine, weft_tenant;

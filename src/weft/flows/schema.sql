@@ -146,19 +146,7 @@ create unique index steps_place on weft.steps (run_id, frame_id, node, element, 
 -- whole block for each step.
 create index steps_of_frame on weft.steps (run_id, frame_id, id) where element = -1 and not catching;
 
-do $$
-declare
-    owned text;
-begin
-    foreach owned in array array['plans', 'definitions', 'definition_versions', 'runs', 'steps'] loop
-        execute format('alter table weft.%I enable row level security', owned);
-        execute format('alter table weft.%I force row level security', owned);
-        execute format('create policy owner on weft.%I to current_user using (true) with check (true)', owned);
-        execute format('create policy engine on weft.%I to weft_engine using (true) with check (true)', owned);
-        execute format(
-            'create policy tenant on weft.%I to weft_tenant '
-            'using (org_id = weft.current_org()) with check (org_id = weft.current_org())', owned);
-        execute format('grant select, insert, update, delete on weft.%I to weft_engine, weft_tenant', owned);
-    end loop;
-end;
-$$;
+call weft.org_wall('plans', 'definitions', 'definition_versions', 'runs', 'steps');
+grant select, insert, update, delete
+    on weft.plans, weft.definitions, weft.definition_versions, weft.runs, weft.steps
+    to weft_engine, weft_tenant;

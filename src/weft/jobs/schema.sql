@@ -96,21 +96,7 @@ create table weft.backfills (
 create index backfills_running on weft.backfills (id) where state = 'RUNNING';
 create index backfills_by_job on weft.backfills (job_id, id);
 
-do $$
-declare
-    owned text;
-begin
-    foreach owned in array array['jobs', 'executions', 'backfills'] loop
-        execute format('alter table weft.%I enable row level security', owned);
-        execute format('alter table weft.%I force row level security', owned);
-        execute format('create policy owner on weft.%I to current_user using (true) with check (true)', owned);
-        execute format('create policy engine on weft.%I to weft_engine using (true) with check (true)', owned);
-        execute format(
-            'create policy tenant on weft.%I to weft_tenant '
-            'using (org_id = weft.current_org()) with check (org_id = weft.current_org())', owned);
-    end loop;
-end;
-$$;
+call weft.org_wall('jobs', 'executions', 'backfills');
 
 grant select, insert, update, delete on weft.jobs, weft.executions, weft.backfills to weft_engine;
 -- nobody's job is taken away on behalf of a user: deleting is a status

@@ -31,18 +31,12 @@ create table weft.journal_heads (
     hash bytea not null check (octet_length(hash) = 32)
 );
 
-alter table weft.journal_heads enable row level security;
-alter table weft.journal_heads force row level security;
-create policy owner on weft.journal_heads to current_user using (true) with check (true);
-create policy engine on weft.journal_heads to weft_engine using (true) with check (true);
+call weft.wall('journal_heads');
 create policy tenant on weft.journal_heads for select to weft_tenant using (org_id = weft.current_org());
 grant select, insert, update on weft.journal_heads to weft_engine;
 grant select on weft.journal_heads to weft_tenant;
 
-alter table weft.journal enable row level security;
-alter table weft.journal force row level security;
-create policy owner on weft.journal to current_user using (true) with check (true);
-create policy engine on weft.journal to weft_engine using (true) with check (true);
+call weft.wall('journal');
 create policy tenant on weft.journal for select to weft_tenant using (org_id = weft.current_org());
 create policy tenant_writes on weft.journal for insert to weft_tenant with check (org_id = weft.current_org());
 -- what was written stays: only the sealer's two columns are ever changed
@@ -71,16 +65,10 @@ create table weft.changes (
 );
 
 -- ids of every org share a row, so tenants may append (through our statements) but never read
-alter table weft.change_inbox enable row level security;
-alter table weft.change_inbox force row level security;
-create policy owner on weft.change_inbox to current_user using (true) with check (true);
-create policy engine on weft.change_inbox to weft_engine using (true) with check (true);
+call weft.wall('change_inbox');
 create policy tenant on weft.change_inbox for insert to weft_tenant with check (true);
 grant select, insert, delete on weft.change_inbox to weft_engine;
 grant insert on weft.change_inbox to weft_tenant;
 
-alter table weft.changes enable row level security;
-alter table weft.changes force row level security;
-create policy owner on weft.changes to current_user using (true) with check (true);
-create policy engine on weft.changes to weft_engine using (true) with check (true);
+call weft.wall('changes');
 grant select, insert, delete on weft.changes to weft_engine;

@@ -181,22 +181,10 @@ create table weft.queues (
     check ((rate_limit is null) = (rate_period is null) and (rate_limit is null) = (rate_burst is null))
 );
 
-do $$
-declare
-    owned text;
-begin
-    foreach owned in array array['tasks', 'task_history', 'task_logs', 'dedupe_keys', 'queues'] loop
-        execute format('alter table weft.%I enable row level security', owned);
-        execute format('alter table weft.%I force row level security', owned);
-        execute format('create policy owner on weft.%I to current_user using (true) with check (true)', owned);
-        execute format('create policy engine on weft.%I to weft_engine using (true) with check (true)', owned);
-        execute format(
-            'create policy tenant on weft.%I to weft_tenant '
-            'using (org_id = weft.current_org()) with check (org_id = weft.current_org())', owned);
-        execute format('grant select, insert, update, delete on weft.%I to weft_engine, weft_tenant', owned);
-    end loop;
-end;
-$$;
+call weft.org_wall('tasks', 'task_history', 'task_logs', 'dedupe_keys', 'queues');
+grant select, insert, update, delete
+    on weft.tasks, weft.task_history, weft.task_logs, weft.dedupe_keys, weft.queues
+    to weft_engine, weft_tenant;
 
 -- What holds for every org binds a tenant, so it may know it: why its queue is paused, which limit is full.
 create policy everybodys on weft.queues for select to weft_tenant using (org_id = '00000000-0000-0000-0000-000000000000');

@@ -10,8 +10,5 @@ create table weft.signing_keys (
     retired_at timestamptz
 );
 
-alter table weft.signing_keys enable row level security;
-alter table weft.signing_keys force row level security;
-create policy owner on weft.signing_keys to current_user using (true) with check (true);
-create policy engine on weft.signing_keys to weft_engine using (true) with check (true);
+call weft.wall('signing_keys');
 grant select, insert, update, delete on weft.signing_keys to weft_engine;

@@ -54,22 +54,10 @@ create table weft.aiopslab_tallies (
 create table weft.aiopslab_problems_default partition of weft.aiopslab_problems default;
 create table weft.aiopslab_messages_default partition of weft.aiopslab_messages default;
 
-do $$
-declare
-    owned text;
-begin
-    foreach owned in array array['aiopslab_problems', 'aiopslab_messages', 'aiopslab_workers', 'aiopslab_tallies'] loop
-        execute format('alter table weft.%I enable row level security', owned);
-        execute format('alter table weft.%I force row level security', owned);
-        execute format('create policy owner on weft.%I to current_user using (true) with check (true)', owned);
-        execute format('create policy engine on weft.%I to weft_engine using (true) with check (true)', owned);
-        execute format(
-            'create policy tenant on weft.%I to weft_tenant '
-            'using (org_id = weft.current_org()) with check (org_id = weft.current_org())', owned);
-        execute format('grant select, insert, update, delete on weft.%I to weft_engine, weft_tenant', owned);
-    end loop;
-end;
-$$;
+call weft.org_wall('aiopslab_problems', 'aiopslab_messages', 'aiopslab_workers', 'aiopslab_tallies');
+grant select, insert, update, delete
+    on weft.aiopslab_problems, weft.aiopslab_messages, weft.aiopslab_workers, weft.aiopslab_tallies
+    to weft_engine, weft_tenant;
 
 -- The states of the kernel in this document's words.
 create function weft.aiopslab_status(state text) returns text

@@ -32,19 +32,13 @@ create table weft.webhook_keys (
     created_at timestamptz not null default weft.now()
 );
 
-alter table weft.outbox enable row level security;
-alter table weft.outbox force row level security;
-create policy owner on weft.outbox to current_user using (true) with check (true);
-create policy engine on weft.outbox to weft_engine using (true) with check (true);
+call weft.wall('outbox');
 create policy tenant on weft.outbox for select to weft_tenant using (org_id = weft.current_org());
 create policy tenant_writes on weft.outbox for insert to weft_tenant with check (org_id = weft.current_org());
 grant select, insert, update, delete on weft.outbox to weft_engine;
 grant select, insert on weft.outbox to weft_tenant;
 
-alter table weft.webhook_keys enable row level security;
-alter table weft.webhook_keys force row level security;
-create policy owner on weft.webhook_keys to current_user using (true) with check (true);
-create policy engine on weft.webhook_keys to weft_engine using (true) with check (true);
+call weft.wall('webhook_keys');
 create policy tenant on weft.webhook_keys for select to weft_tenant using (org_id = weft.current_org());
 grant select, insert, delete on weft.webhook_keys to weft_engine;
 -- that there is one, but not what it is

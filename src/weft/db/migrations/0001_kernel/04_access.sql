@@ -90,11 +90,6 @@ grant select (
     last_used_at
 ) on weft.keys to weft_tenant;
 
-alter table weft.idempotency_keys enable row level security;
-alter table weft.idempotency_keys force row level security;
-create policy owner on weft.idempotency_keys to current_user using (true) with check (true);
-create policy engine on weft.idempotency_keys to weft_engine using (true) with check (true);
-create policy tenant on weft.idempotency_keys to weft_tenant
-    using (org_id = weft.current_org()) with check (org_id = weft.current_org());
+call weft.org_wall('idempotency_keys');
 grant select, insert, update, delete on weft.idempotency_keys to weft_engine;
 grant select, insert, update on weft.idempotency_keys to weft_tenant;

@@ -10,8 +10,5 @@ create unlogged table weft.buckets (
 
 create index buckets_by_age on weft.buckets (filled_at);
 
-alter table weft.buckets enable row level security;
-alter table weft.buckets force row level security;
-create policy owner on weft.buckets to current_user using (true) with check (true);
-create policy engine on weft.buckets to weft_engine using (true) with check (true);
+call weft.wall('buckets');
 grant select, insert, update, delete on weft.buckets to weft_engine;

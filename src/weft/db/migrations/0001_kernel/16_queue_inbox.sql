@@ -17,10 +17,5 @@ with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, a
 
 create index run_inbox_by_run on weft.run_inbox (run_id, id);
 
-alter table weft.run_inbox enable row level security;
-alter table weft.run_inbox force row level security;
-create policy owner on weft.run_inbox to current_user using (true) with check (true);
-create policy engine on weft.run_inbox to weft_engine using (true) with check (true);
-create policy tenant on weft.run_inbox to weft_tenant
-    using (org_id = weft.current_org()) with check (org_id = weft.current_org());
+call weft.org_wall('run_inbox');
 grant select, insert, update, delete on weft.run_inbox to weft_engine, weft_tenant;
