@@ -33,6 +33,7 @@ from weft.dags import Dags, Runs
 from weft.db import migrate
 from weft.db.database import Database
 from weft.db.notify import Hub
+from weft.durable import Durable
 from weft.queue import enqueue, explain, new, tasks
 from weft.queue.explain import Explanation
 from weft.queue.model import Enqueued, LogLine, TaskView
@@ -46,6 +47,7 @@ from weft.worker import builtin
 from weft.worker.direct import DatabaseEngine
 from weft.worker.http import HttpEngine
 from weft.worker.worker import Worker
+from weft.worker.workflows import Executor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,11 +58,12 @@ _HOSTS_KEPT = 10.0
 ROLES = ("gateway", "function", "worker", "scheduler")
 
 
-class App:
+class App(Durable):
     """Your tasks and the database they live in. Cheap to make; connects on first use."""
 
     def __init__(self, *, database_url: str | None = None, settings: config.Settings | None = None) -> None:
         self.settings = settings or config.load(database_url=database_url)
+        super().__init__()
         self.registry = Registry()
         self.sync = Synchronous(self)
         self.dags, self.runs = Dags(self), Runs(self)
@@ -262,12 +265,14 @@ class App:
         hub = await self._listening()
         handlers = self._handlers()
         node = nodes.here(
-            version=VERSION, roles=roles, queues=queues, handlers=[task.kind for task in handlers],
+            version=VERSION, roles=roles, queues=queues, handlers=[*(task.kind for task in handlers), *self.declared.workflows],
             capabilities=capabilities, concurrency=concurrency, lease=lease,
         )  # fmt: skip
         pulse = Pulse(database, node=node, every=lease / 4)
+        executor = Executor(database, self.declared, node_id=node.id, threads=concurrency)
+        await executor.declare()
         worker = Worker(
-            DatabaseEngine(database, hub=hub, pulse=pulse), handlers=handlers, queues=queues, capabilities=capabilities,
+            DatabaseEngine(database, hub=hub, pulse=pulse), handlers=[*handlers, *executor.handlers()], queues=queues, capabilities=capabilities,
             concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
         )  # fmt: skip
         await pulse.start()
@@ -279,6 +284,7 @@ class App:
             pulse.drain()
             worker.drain()
             await asyncio.gather(working, return_exceptions=True)
+            executor.close()
             upkeep.cancel()
             await asyncio.gather(upkeep, return_exceptions=True)
             await pulse.stop()

@@ -18,7 +18,7 @@ CHORES = (
     "sequencer", "promoter", "unblocker", "liveness", "lapsed leases", "strays", "cancellations", "feed trimmer",
     "lock sweeper", "node sweeper", "org history pruner", "dedupe key pruner", "idempotency key pruner",
     "partition maker", "audit sealer", "bucket sweeper",
-    "run sweeper", "run starter", "run deadlines", "run pruner",
+    "run sweeper", "run starter", "run deadlines", "run pruner", "workflow waker",
     "history pruner",
 )  # fmt: skip
 
@@ -27,6 +27,7 @@ POINTS = (
     "claim: answered", "limited claim: before commit",
     "beat: before", "beat: answered",
     "settle: before", "settle: between statements", "settle: committed",
+    "checkpoint: before", "checkpoint: committed",
     "advance: decided", "advance: written",
     "cancel: before commit", "cancel: committed",
     "redrive: before commit",

@@ -23,6 +23,7 @@ FILES = (
     "queue/inbox.sql",
     "flows/schema.sql",
     "flows/functions.sql",
+    "flows/workflows.sql",
     "views/forge.sql",
     "views/afl.sql",
     "views/orchestration.sql",

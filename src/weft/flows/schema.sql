@@ -81,6 +81,9 @@ create table weft.runs (
     -- how often it was set going again
     reruns integer not null default 0,
     deadline_at timestamptz,
+    -- what a workflow says of itself while it runs (`set_state`), and the patches its code was told that it has
+    published jsonb,
+    patches text[],
     -- kept so long after its end; null: as long as the org's history
     retention interval,
     created_at timestamptz not null default weft.now(),
@@ -136,6 +139,9 @@ create table weft.steps (
     reruns integer not null default 0,
     output jsonb,
     error jsonb,
+    -- of a workflow: what kind of operation (its node is name#position), and the how-many-eth that the code was told of
+    operation text,
+    number integer,
     created_at timestamptz not null default weft.now(),
     started_at timestamptz,
     finished_at timestamptz

@@ -7,6 +7,7 @@ from weft.access import idempotency, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
 from weft.flows import chores as runs
+from weft.flows import workflows
 from weft.journal import audit, feed, sequence
 from weft.queue import promote, prune
 from weft.settle import rescue
@@ -45,6 +46,7 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
         Chore(name="run sweeper", every=_seconds(2), peek=runs.told, once=runs.sweep, batch=runs.BATCH),
         Chore(name="run starter", every=_seconds(1), peek=runs.waiting, once=runs.admit, batch=runs.BATCH),
+        Chore(name="workflow waker", every=_seconds(1), peek=workflows.unheard, once=workflows.sweep),
         Chore(name="run deadlines", every=_seconds(1), once=runs.deadlines, batch=runs.BATCH),
         Chore(name="run pruner", every=_seconds(60), once=runs.pruning(retention), batch=runs.BATCH),
     ]
