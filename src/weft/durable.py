@@ -201,4 +201,7 @@ class Durable:
 
 
 def _later(function: Callable[[Any], Awaitable[Any]], item: Any) -> Callable[[], Awaitable[Any]]:
-    return lambda: function(item)
+    async def call() -> Any:
+        return await function(item)  # in a branch of its own, when its turn comes
+
+    return call

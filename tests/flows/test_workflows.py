@@ -171,7 +171,7 @@ async def test_gather_map_and_race(app: App) -> None:
         squares = await app.gather(*[square(n) for n in range(5)], limit=2)
         fourths = await app.gather(twice(2), twice(3))
         mapped = await app.map(square, [5, 6], limit=1)
-        index, value = await app.race(app.sleep("1 day"), square(7))
+        index, value = await app.race(app.sleep("1d"), square(7))
         return [squares, fourths, mapped, index, value]
 
     run = await app.start(many)

@@ -7,6 +7,7 @@ first one inside the second branch of a gather at `4` is at `4.1.1`. An explicit
 import contextvars
 import dataclasses
 import datetime as dt
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -140,6 +141,12 @@ class Join:
             return None
         index = len(self.opened)
         return index, self._make.pop()()
+
+    def discard(self) -> None:
+        """Those that have not begun never will."""
+        while self._make:
+            if inspect.iscoroutine(one := self._make.pop()()):
+                one.close()
 
     def ended(self, index: int, value: Any, failed: BaseException | None) -> None:
         """One of them is over. The first of a race ends it; a failure lets those that run end, and starts no more."""

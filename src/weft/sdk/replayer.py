@@ -86,7 +86,8 @@ class Replayer:
 
     def take_wanted(self) -> list[Operation]:
         wanted, self.wanted = self.wanted, []
-        return [one for one in wanted if one.position in self.issued]
+        # a race may have been lost, in history, before it was looked at
+        return [one for one in wanted if one.position in self.issued and one.waiter is not None]
 
     def take_dropped(self) -> list[Operation]:
         dropped, self.dropped = self.dropped, []
@@ -217,6 +218,7 @@ class Replayer:
                 self._joined(join)
 
     def _joined(self, join: Join) -> None:
+        join.discard()
         for one in join.opened:
             if isinstance(one, Branch):
                 self._close(one)
@@ -234,6 +236,7 @@ class Replayer:
         if isinstance(branch.awaits, Operation):
             self._drop(branch.awaits)
         elif isinstance(branch.awaits, Join):
+            branch.awaits.discard()
             for one in branch.awaits.opened:
                 self._close(one) if isinstance(one, Branch) else self._drop(one)
         before = operations.enter(None)

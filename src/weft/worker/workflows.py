@@ -277,7 +277,7 @@ class Executor:
         error = live.replayer.error
         if isinstance(error, ContinueAsNew):
             renewed = live.workflow.payload((), error.arguments)
-            return Outcome(live.task, "snoozed", written=live.written(state="running", due=live.now(), renewed=renewed))
+            return Outcome(live.task, "snoozed", written=live.written(state="running", due=live.replayer.now(), renewed=renewed))
         if error is None:
             try:
                 value = live.replayer.value
