@@ -129,7 +129,7 @@ async def load(tx: Tx, runs: Sequence[str]) -> dict[str, Loaded]:
             continue
         if state == "compensated":
             found[run].undone.add(position)
-        ok = state in ("completed", "compensated")
+        ok = state in ("completed", "compensated", "skipped")
         found[run].history.append(Record(number, position, kind, name, ok, output, error, at, attempt, params))
     await _messages(tx, found)
     return found
