@@ -265,14 +265,15 @@ class App(Durable):
         hub = await self._listening()
         handlers = self._handlers()
         node = nodes.here(
-            version=VERSION, roles=roles, queues=queues, handlers=[*(task.kind for task in handlers), *self.declared.workflows],
-            capabilities=capabilities, concurrency=concurrency, lease=lease,
+            version=VERSION, roles=roles, queues=queues, capabilities=capabilities, concurrency=concurrency, lease=lease,
+            handlers=[*(task.kind for task in handlers), *self.declared.workflows],
         )  # fmt: skip
         pulse = Pulse(database, node=node, every=lease / 4)
         executor = Executor(database, self.declared, node_id=node.id, threads=concurrency)
         await executor.declare()
         worker = Worker(
-            DatabaseEngine(database, hub=hub, pulse=pulse), handlers=[*handlers, *executor.handlers()], queues=queues, capabilities=capabilities,
+            DatabaseEngine(database, hub=hub, pulse=pulse), handlers=[*handlers, *executor.handlers()], queues=queues,
+            capabilities=capabilities,
             concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
         )  # fmt: skip
         await pulse.start()

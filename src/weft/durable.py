@@ -154,11 +154,15 @@ class Durable:
 
         return Operation(branch, "signal", names.check(signal, what="signal"), key=key, due=due, reads=reads)
 
-    def gather(self, *awaitables: Awaitable[Any], limit: int | None = None, return_exceptions: bool = False) -> Awaitable[list[Any]]:
+    def gather(
+        self, *awaitables: Awaitable[Any], limit: int | None = None, return_exceptions: bool = False
+    ) -> Awaitable[list[Any]]:
         """All of them at once, at most `limit` at a time. The first failure is raised once those that run have ended."""
         return Join(operations.inside("app.gather"), operations.lazily(awaitables), limit=limit, quiet=return_exceptions)
 
-    def map(self, function: Callable[[Any], Awaitable[Any]], items: Iterable[Any], *, limit: int | None = None) -> Awaitable[list[Any]]:
+    def map(
+        self, function: Callable[[Any], Awaitable[Any]], items: Iterable[Any], *, limit: int | None = None
+    ) -> Awaitable[list[Any]]:
         """`gather` of a call for each item; each is called only when its turn comes."""
         calls: list[Callable[[], Awaitable[Any]]] = [_later(function, item) for item in items]
         return Join(operations.inside("app.map"), calls, limit=limit)

@@ -12,10 +12,13 @@ from weft.db import arrays, foreign, statements
 from weft.db.tx import Tx
 from weft.flows import checkpoint
 from weft.flows.start import Started
+from weft.queue.finish import Ended, Gone
 from weft.sdk.operation import Record
 from weft.sdk.workflow import Workflow
 
 SQL = statements.load("weft.flows")
+
+_CANCELLED = '{"type": "Cancelled", "message": "its task was cancelled"}'
 
 
 class Message(NamedTuple):
@@ -38,11 +41,11 @@ class Loaded(msgspec.Struct):
     error: dict[str, Any] | None
     patches: list[str] | None
     now: dt.datetime
-    history: list[Record] = []
-    retrying: dict[str, tuple[int, dt.datetime | None]] = {}
+    history: list[Record] = msgspec.field(default_factory=list)
+    retrying: dict[str, tuple[int, dt.datetime | None]] = msgspec.field(default_factory=dict)
     """Position → the attempt that failed, and when the next is due."""
-    undone: set[str] = set()
-    messages: list[Message] = []
+    undone: set[str] = msgspec.field(default_factory=set)
+    messages: list[Message] = msgspec.field(default_factory=list)
 
 
 async def declare(tx: Tx, workflows: Sequence[Workflow[Any, Any]]) -> None:
@@ -115,8 +118,7 @@ async def send(tx: Tx, run: uuid.UUID | str, kind: str, *, org: uuid.UUID, value
 
 async def load(tx: Tx, runs: Sequence[str]) -> dict[str, Loaded]:
     """Runs with their histories and messages; those that are over are not there."""
-    found = {row[0]: Loaded(*row, history=[], retrying={}, undone=set(), messages=[])
-             for row in await tx.rows(SQL.load_workflows, {"ids": list(runs)})}  # fmt: skip
+    found = {row[0]: Loaded(*row) for row in await tx.rows(SQL.load_workflows, {"ids": list(runs)})}
     for run, number, node, kind, state, output, error, at, attempt, params in await tx.rows(
         SQL.load_checkpoints, {"ids": list(runs)}
     ):
@@ -157,11 +159,12 @@ async def forgive(tx: Tx, runs: Sequence[str]) -> None:
     await tx.run(SQL.forgive, {"ids": list(runs)})
 
 
-async def abandon(tx: Tx, ended: Sequence[tuple[str, str, str | None]]) -> None:
-    """Runs whose task ended without them: (id, state, error)."""
+async def abandon(tx: Tx, ended: Sequence[Ended | Gone]) -> None:
+    """Runs whose task ended without them: its worker was lost too often, or somebody cancelled the task itself."""
+    lost = [one if isinstance(one, Ended) and one.state != "cancelled" else None for one in ended]
     await tx.run(SQL.abandon_workflows, {
-        "ids": [id for id, _, _ in ended], "states": [state for _, state, _ in ended],
-        "errors": [error for _, _, error in ended],
+        "ids": [one.id for one in ended], "states": ["cancelled" if one is None else "failed" for one in lost],
+        "errors": [_CANCELLED if one is None else one.error for one in lost],
     })  # fmt: skip
 
 

@@ -57,7 +57,9 @@ class Driver(Protocol):
 class Operation:
     """Something durable that is wanted. Awaiting it asks for it, once."""
 
-    __slots__ = ("_failed", "_value", "about", "branch", "done", "due", "issued", "kind", "name", "position", "reads", "waiter")
+    __slots__ = (
+        "_failed", "_value", "about", "branch", "done", "due", "issued", "kind", "name", "position", "reads", "waiter",
+    )  # fmt: skip
 
     def __init__(
         self, branch: "Branch", kind: Kind, name: str, *, about: Any = None, key: str | None = None,
@@ -97,14 +99,16 @@ class Operation:
 class Won(NamedTuple):
     """The first of a race: which one, and its value."""
 
-    index: int
+    which: int
     value: Any
 
 
 class Join:
     """Several at once: `gather`, `map` and `race`. The branches it opens are named by its position."""
 
-    __slots__ = ("_make", "branch", "failed", "finished", "first", "left", "limit", "opened", "path", "quiet", "results", "waiting")
+    __slots__ = (
+        "_make", "branch", "failed", "finished", "first", "left", "limit", "opened", "path", "quiet", "results", "waiting",
+    )  # fmt: skip
 
     def __init__(
         self, branch: "Branch", make: Sequence[Callable[[], Awaitable[Any]]], *, first: bool = False,

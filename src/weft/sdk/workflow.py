@@ -51,9 +51,8 @@ class Step(Generic[P, R]):
         self.reads = reader(function)
         functools.update_wrapper(self, function)
         self._signature = inspect.signature(function)
-        if kind == "transaction":
-            if not self.is_async or not self._signature.parameters:
-                raise errors.InvalidInput(f"transaction {name!r} must be async and take a connection first")
+        if kind == "transaction" and (not self.is_async or not self._signature.parameters):
+            raise errors.InvalidInput(f"transaction {name!r} must be async and take a connection first")
         if compensate is not None:
             self._must_fit(compensate)
 
@@ -103,8 +102,8 @@ class Step(Generic[P, R]):
         for name, parameter in list(parameters.items())[skipped:]:
             if name != "result" and name not in self._signature.parameters and parameter.default is parameter.empty:
                 raise errors.InvalidInput(
-                    f"{compensate.name!r} cannot undo {self.name!r}: its parameter {name!r} is none of the step's; it may take "
-                    f"the step's parameters by their names, and `result`"
+                    f"{compensate.name!r} cannot undo {self.name!r}: its parameter {name!r} is none of the step's; it may "
+                    f"take the step's parameters by their names, and `result`"
                 )
 
     def __repr__(self) -> str:
@@ -133,7 +132,7 @@ class Workflow(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         branch = operations.current()
         if branch is None:
-            raise errors.Conflict(f"start the workflow {self.name!r} with: await app.start({self.__name__}, …)")
+            raise errors.Conflict(f"start the workflow {self.name!r} with: await app.start({self.name}, …)")
         return self._child(branch, args, kwargs)  # type: ignore[return-value]
 
     def arguments(self, payload: str) -> dict[str, Any]:
@@ -176,7 +175,9 @@ class Declared:
         self.steps: dict[str, Step[Any, Any]] = {}
         self.workflows: dict[str, Workflow[Any, Any]] = {}
 
-    def step(self, function: Callable[..., Any], *, name: str | None, kind: Kind, compensate: Any, options: Any) -> Step[Any, Any]:
+    def step(
+        self, function: Callable[..., Any], *, name: str | None, kind: Kind, compensate: Any, options: dict[str, Any]
+    ) -> Step[Any, Any]:
         title = names.check(name or getattr(function, "__name__", ""), what="step name")
         if title in self.steps:
             raise errors.InvalidInput(f"a step named {title!r} is already declared; give one of them another name=")
@@ -200,7 +201,9 @@ class Declared:
             signals=None if signals is None else tuple(names.check(one, what="signal") for one in signals),
         )  # fmt: skip
         if made.kind in self.workflows:
-            raise errors.InvalidInput(f"workflow {title!r} version {version} is already declared; give one of them another name=")
+            raise errors.InvalidInput(
+                f"workflow {title!r} version {version} is already declared; give one of them another name="
+            )
         self.workflows[made.kind] = made
         return made
 
@@ -245,7 +248,9 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 def _options(given: dict[str, Any]) -> StepOptions:
     known = {field.name for field in dataclasses.fields(StepOptions)}
     if unknown := set(given) - known:
-        raise errors.InvalidInput(f"unknown step option {sorted(unknown)[0]!r}; known: {', '.join(sorted(known))}, compensate, name")
+        raise errors.InvalidInput(
+            f"unknown step option {sorted(unknown)[0]!r}; known: {', '.join(sorted(known))}, compensate, name"
+        )
     given = {name: value for name, value in given.items() if value is not None}
     if "retry" in given:
         given["retry"] = policies.of(given["retry"])

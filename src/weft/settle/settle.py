@@ -74,7 +74,7 @@ async def settle(
     if written := [one.written for one in outcomes if one.written is not None and one.task.id in settled]:
         await checkpoint.end(tx, written)
     if abandoned := [one for one in ended if one.id in settled and one.id in without]:
-        await workflows.abandon(tx, [(one.id, "cancelled" if one.state == "cancelled" else "failed", one.error) for one in abandoned])
+        await workflows.abandon(tx, abandoned)
     keys = {(one.task.org, one.task.concurrency_key) for one in outcomes if one.task.concurrency_key is not None}
     if keys:
         wake |= set(await finish.unblock(tx, [(org, key) for org, key in keys if key is not None]))

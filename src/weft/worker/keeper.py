@@ -28,7 +28,9 @@ B = TypeVar("B")
 class Shared(Generic[A, B]):
     """Many questions, one statement. The answers come in the order of the questions; an exception is an answer too."""
 
-    def __init__(self, ask: Callable[[Sequence[A]], Awaitable[Sequence[B | Exception]]], *, batch: int, beside: int = 1) -> None:
+    def __init__(
+        self, ask: Callable[[Sequence[A]], Awaitable[Sequence[B | Exception]]], *, batch: int, beside: int = 1
+    ) -> None:
         self._ask = ask
         self._batch = batch
         self._beside = beside
@@ -96,7 +98,7 @@ class Keeper:
         crash.point("checkpoint: committed")
         return [now if one.run in held else errors.LeaseLost(f"run {one.run} is no longer ours") for one in written]
 
-    async def _load(self, runs: Sequence[str]) -> list[Loaded | None | Exception]:
+    async def _load(self, runs: Sequence[str]) -> list[Loaded | Exception | None]:
         async with self._database.tx() as tx:
             found = await workflows.load(tx, runs)
         return [found.get(run) for run in runs]

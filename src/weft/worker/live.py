@@ -86,7 +86,8 @@ class Live:
     def due(self) -> dt.datetime | None:
         """When the next thing happens by itself."""
         times = [one.due for one in self.waits.values() if one.due is not None]
-        times += [when for position, (_, when) in self.retrying.items() if position in self.replayer.issued and when is not None]
+        issued = self.replayer.issued
+        times += [when for position, (_, when) in self.retrying.items() if position in issued and when is not None]
         return min(times, default=None)
 
     def forget(self) -> None:

@@ -31,6 +31,7 @@ from weft.sdk.task import Task
 from weft.sdk.workflow import Declared, Step, Workflow
 from weft.settle.outcome import Outcome
 from weft.worker import ending
+from weft.worker import workflow_outcomes as outcomes
 from weft.worker.keeper import Keeper
 from weft.worker.live import Live
 
@@ -82,7 +83,7 @@ class Executor:
         try:
             live = Live(task, workflow, loaded)
         except errors.WeftError as error:
-            return _failed(task, error)
+            return outcomes.failed(task, error)
         self._live[task.id] = live
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
@@ -113,7 +114,7 @@ class Executor:
         except (errors.HistoryMismatch, errors.ForeignAwait, errors.Conflict) as error:
             if isinstance(error, errors.LeaseLost):
                 raise
-            return _blocked(live, error)
+            return outcomes.blocked(live, error)
 
     async def _further(self, live: Live) -> Outcome | None:
         """One turn: None, if it goes on."""
@@ -151,7 +152,7 @@ class Executor:
         if live.running:
             await self._wait(live)
             return None
-        return _parked(live)
+        return outcomes.parked(live)
 
     async def _save(self, live: Live, **words: Any) -> None:
         if live.dirty or words or (live.waits and live.now() is None):
@@ -218,12 +219,13 @@ class Executor:
                 if step.kind == "transaction":
                     return await self._transact(live, step, position, args, kwargs, kind=kind, attempt=attempt, undo=undo)
                 value = await self._call(step, args, kwargs)
-                return Record(0, position, kind, step.name, True, _output(step, value), None, live.now(), attempt, undo)
+                output = outcomes.output(step, value)
+                return Record(0, position, kind, step.name, True, output, None, live.now(), attempt, undo)
             except errors.LeaseLost:
                 raise
             except Exception as error:  # noqa: BLE001 - user code
                 problem = json.loads(ending.problem(error))
-                if attempt > step.options.retries or not _retryable(step, error):
+                if attempt > step.options.retries or not outcomes.retryable(step, error):
                     return Record(0, position, kind, step.name, False, None, problem, live.now(), attempt)
                 pause = step.options.retry.delay(attempt)
                 if pause.total_seconds() > _LONG and (now := live.now()) is not None:
@@ -250,7 +252,7 @@ class Executor:
         async with self._database.tx() as tx:
             async with asyncio.timeout(None if limit is None else limit.total_seconds()):
                 value = await step.function(tx.connection, *args, **kwargs)
-            output = _output(step, value)
+            output = outcomes.output(step, value)
             record = Record(live.next_number(), position, kind, step.name, True, output, None, live.now(), attempt, undo)
             written = Written(run=live.task.id, token=live.task.token, records=[record])
             now, held = await checkpoint.keep(tx, [written])
@@ -277,7 +279,8 @@ class Executor:
         error = live.replayer.error
         if isinstance(error, ContinueAsNew):
             renewed = live.workflow.payload((), error.arguments)
-            return Outcome(live.task, "snoozed", written=live.written(state="running", due=live.replayer.now(), renewed=renewed))
+            written = live.written(state="running", due=live.replayer.now(), renewed=renewed)
+            return Outcome(live.task, "snoozed", written=written)
         if error is None:
             try:
                 value = live.replayer.value
@@ -372,38 +375,3 @@ class Executor:
                     if not live.running and live.runner is not None and (live.asked("cancel") or live.asked("pause")):
                         live.stopping = True
                         live.runner.cancel()
-
-
-def _parked(live: Live) -> Outcome:
-    return Outcome(live.task, "snoozed", written=live.written(state="waiting", due=live.due()))
-
-
-def _blocked(live: Live, error: errors.WeftError) -> Outcome:
-    """The code does not fit the history: nothing is lost, and it goes on when the code does."""
-    problem = {"type": type(error).__name__, "message": error.message, **error.details}
-    log.error("run %s of %s is blocked: %s", live.task.id, live.workflow.name, error.message)
-    written = Written(run=live.task.id, token=live.task.token, state="blocked", error=json.text(problem), hold=True)
-    return Outcome(live.task, "snoozed", written=written)
-
-
-def _failed(task: Claimed, error: errors.WeftError) -> Outcome:
-    problem = json.text({"type": type(error).__name__, "message": error.message})
-    return Outcome(task, "completed", written=Written(run=task.id, token=task.token, state="failed", error=problem))
-
-
-def _output(step: Step[Any, Any], value: Any) -> str | None:
-    if value is None:
-        return None
-    text = json.text(value, what=f"the result of step {step.name!r}")
-    try:
-        step.reads(text)
-    except msgspec.ValidationError as error:
-        raise errors.InvalidPayload(f"the result of step {step.name!r} does not fit its annotation: {error}") from None
-    return text
-
-
-def _retryable(step: Step[Any, Any], error: BaseException) -> bool:
-    options = step.options
-    if isinstance(error, errors.InvalidPayload | errors.Discard) or isinstance(error, options.fail_on):
-        return False
-    return not options.retry_on or isinstance(error, options.retry_on)

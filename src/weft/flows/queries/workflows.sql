@@ -285,7 +285,14 @@ where r.id = any(array[v.id]);
 
 -- The task of a run ended without the run: its worker was lost too often, or somebody cancelled the task itself.
 -- name: abandon_workflows
-update weft.runs as r
-set state = v.state, error = v.error::jsonb, finished_at = weft.now()
-from unnest(%(ids)s::uuid[], %(states)s::text[], %(errors)s::text[]) as v (id, state, error)
-where r.id = any(array[v.id]) and r.kind = 'workflow' and r.finished_at is null;
+with gone as (
+    update weft.runs as r
+    set state = v.state, error = v.error::jsonb, finished_at = weft.now()
+    from unnest(%(ids)s::uuid[], %(states)s::text[], %(errors)s::text[]) as v (id, state, error)
+    where r.id = any(array[v.id]) and r.kind = 'workflow' and r.finished_at is null
+    returning r.parent_run_id, r.org_id, r.config ->> 'place' as place, r.error
+)
+insert into weft.messages (run_id, org_id, kind, name, error)
+select g.parent_run_id, g.org_id, 'child', g.place, coalesce(g.error, '{}')
+from gone as g
+where g.place is not null and g.parent_run_id is not null;
