@@ -14,6 +14,7 @@ from weft.api import (
     orgs,
     queues,
     roles,
+    run_steering,
     runs,
     secrets,
     task_output,
@@ -22,6 +23,7 @@ from weft.api import (
     users,
     work_secrets,
     worker_protocol,
+    workflows,
 )
 from weft.api.operation import Operation
 
@@ -34,6 +36,8 @@ FILES = (
     dags,
     dag_runs,
     runs,
+    workflows,
+    run_steering,
     nodes,
     locks,
     worker_protocol,

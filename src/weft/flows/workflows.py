@@ -116,9 +116,9 @@ async def send(tx: Tx, run: uuid.UUID | str, kind: str, *, org: uuid.UUID, value
         raise _sent(error) from None
 
 
-async def load(tx: Tx, runs: Sequence[str]) -> dict[str, Loaded]:
-    """Runs with their histories and messages; those that are over are not there."""
-    found = {row[0]: Loaded(*row) for row in await tx.rows(SQL.load_workflows, {"ids": list(runs)})}
+async def load(tx: Tx, runs: Sequence[str], *, over: bool = False) -> dict[str, Loaded]:
+    """Runs with their histories and messages; those that are over only if asked for."""
+    found = {row[0]: Loaded(*row) for row in await tx.rows(SQL.load_workflows, {"ids": list(runs), "over": over})}
     for run, number, node, kind, state, output, error, at, attempt, params in await tx.rows(
         SQL.load_checkpoints, {"ids": list(runs)}
     ):

@@ -53,7 +53,7 @@ select weft.send(%(run)s::uuid, %(org)s::uuid, %(kind)s::text, %(name)s::text, %
 -- name: load_workflows
 select r.id::text, r.state, r.params::text, r.created_at, r.error, r.patches, weft.now()
 from weft.runs as r
-where r.id = any(%(ids)s::uuid[]) and r.state not in ('completed', 'failed', 'compensated', 'cancelled');
+where r.id = any(%(ids)s::uuid[]) and (%(over)s::boolean or r.finished_at is null);
 
 -- name: load_checkpoints
 select

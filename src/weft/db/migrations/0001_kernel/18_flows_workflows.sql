@@ -156,13 +156,14 @@ language plpgsql volatile security definer set search_path = pg_catalog
 as $$
 #variable_conflict use_column
 declare
+    the_org constant uuid := weft.acting_org(org);
     lane text;
     was text;
     made bigint;
 begin
     select t.lane, t.state into lane, was
     from weft.tasks as t
-    where t.id = send.run and t.org_id = send.org
+    where t.id = send.run and t.org_id = the_org
     for update;
     if not found then
         raise exception 'run % has ended; nothing can be sent to it any more', send.run
@@ -174,10 +175,10 @@ begin
         run_at = case when t.state = 'scheduled' then weft.now() else t.run_at end
     where t.id = send.run;
     insert into weft.messages (run_id, org_id, kind, name, value, error, heard)
-    values (send.run, send.org, send.kind, send.name, send.value, send.error, true)
+    values (send.run, the_org, send.kind, send.name, send.value, send.error, true)
     returning id into made;
     if was = 'scheduled' then
-        perform weft.wake(send.org, lane);
+        perform weft.wake(the_org, lane);
     end if;
     return made;
 end;
@@ -188,4 +189,4 @@ revoke all on function weft.signal from public;
 revoke all on function weft.send from public;
 grant execute on function weft.start_workflow to weft_engine, weft_tenant;
 grant execute on function weft.signal to weft_engine, weft_tenant;
-grant execute on function weft.send to weft_engine;
+grant execute on function weft.send to weft_engine, weft_tenant;
