@@ -44,7 +44,7 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("run", "diff"): [((ID,), "Missing argument"), ((ID, "x"), "is not a run id")],
     ("workflow", "list"): [(("--limit", "0"), "not in the range")],
     ("workflow", "start"): [(("checkout", "x"), "is not JSON")],
-    ("workflow", "replay"): [(("nothing:app", ID), "there is no module 'nothing'"), (("nothing:app", "x"), "is not a run id")],
+    ("workflow", "replay"): [(("nothing:app", ID), "there is no module"), (("nothing:app", "x"), "is not a run id")],
     ("dead", "list"): [
         (("--limit", "0"), "not in the range"),
         (("--since", "soon"), "is not a time"),
