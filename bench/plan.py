@@ -13,7 +13,7 @@ from functools import partial
 
 from bench import database
 from bench.errors import BenchError
-from bench.scenarios import drain, enqueue, fairness, http, idle, latency, limits, pages, scale, start, xmin
+from bench.scenarios import dags, drain, enqueue, fairness, http, idle, latency, limits, pages, scale, start, xmin
 from bench.scenarios.measurement import Line, Measurement
 from bench.system import OWN, Contender, Scenario
 
@@ -49,6 +49,9 @@ class Sizes:
     xmin_rate: int
     xmin_before: int
     xmin_held: int
+    dags_fan: int
+    dags_chain: int
+    dags_many: int
 
 
 FULL = Sizes(
@@ -79,6 +82,9 @@ FULL = Sizes(
     xmin_rate=10_000,
     xmin_before=60,
     xmin_held=600,
+    dags_fan=1_000,
+    dags_chain=100,
+    dags_many=100,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -104,6 +110,9 @@ QUICK = dataclasses.replace(
     http_seconds=5,
     xmin_before=10,
     xmin_held=60,
+    dags_fan=200,
+    dags_chain=50,
+    dags_many=20,
 )
 
 
@@ -219,6 +228,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
             tasks=sizes.http_tasks, rate=sizes.http_rate, seconds=sizes.http_seconds)),
         start: ("start", "help_ms", dict(calls=sizes.start_calls)),
         pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
+        dags: ("dags", "chain_ms", dict(fan=sizes.dags_fan, chain=sizes.dags_chain, many=sizes.dags_many)),
         xmin: ("xmin", "last_ratio", dict(rate=sizes.xmin_rate, before=sizes.xmin_before, held=sizes.xmin_held)),
     }  # fmt: skip
     return [

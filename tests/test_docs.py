@@ -141,6 +141,18 @@ def test_the_sql_of_the_docs_runs(database_url: str) -> None:
     assert blocks and lines
     with psycopg.connect(database_url) as connection:
         connection.execute("create table orders (customer text)")
+        # something to start
+        connection.execute(
+            "insert into weft.plans values ('00000000-0000-7000-8000-000000000001', repeat('a', 64), '{}', 0)"
+        )
+        connection.execute("""
+            with made as (
+                insert into weft.definitions (org_id, kind, name, version)
+                values ('00000000-0000-7000-8000-000000000001', 'dag', 'nightly', 'v')
+                returning id, org_id
+            )
+            insert into weft.definition_versions (definition_id, org_id, version, number, plan_hash)
+            select id, org_id, 'v', 1, repeat('a', 64) from made""")
         connection.commit()
         for statement in [*blocks, *lines]:
             connection.execute(statement)

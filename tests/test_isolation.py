@@ -37,6 +37,13 @@ ROWS = {
     "allowed_hosts": "(org_id, entry, created_by) values (%(org)s, 'h', 'a')",
     "journal_heads": "(org_id, number, hash) values (%(org)s, 1, repeat('h', 32)::bytea)",
     "idempotency_keys": "(org_id, key, request) values (%(org)s, 'k', '')",
+    "run_inbox": "(run_id, org_id, task_id, state, attempt) values (weft.uuid7(), %(org)s, weft.uuid7(), 'completed', 1)",
+    "plans": "(org_id, hash, plan, nodes) values (%(org)s, repeat('a', 64), '{}', 0)",
+    "definitions": "(org_id, kind, name, version) values (%(org)s, 'dag', 'd', 'v')",
+    "definition_versions": "(definition_id, org_id, version, number, plan_hash) "
+    "select d.id, d.org_id, 'v', 1, repeat('a', 64) from weft.definitions as d where d.org_id = %(org)s",
+    "runs": "(org_id, kind, name) values (%(org)s, 'dag', 'd')",
+    "steps": "(id, run_id, org_id, frame_id, node) values (weft.uuid7(), weft.uuid7(), %(org)s, weft.uuid7(), 'n')",
     "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
 }
 """A row of every table that belongs to an org."""

@@ -13,6 +13,7 @@ PUBLIC = [
     "App", "Conflict", "Context", "Discard", "Enqueued", "InvalidInput", "InvalidName", "InvalidPayload", "LeaseLost",
     "NotFound", "OutcomeUnknown", "ResultTimeout", "Retry", "RetryLater", "Snooze", "Task", "TaskCancelled",
     "TaskFailed", "TaskTimedOut", "TaskView", "Unavailable", "UnknownKind", "WeftError", "current",
+    "item", "node",
 ]  # fmt: skip
 
 

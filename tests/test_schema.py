@@ -16,6 +16,7 @@ from weft.access import keys, tiers, users
 from weft.cluster import model as cluster
 from weft.db import fresh, statements
 from weft.db.tx import Tx
+from weft.flows import model as flows
 from weft.journal import feed
 from weft.queue import model as queue
 from weft.settle import outcome
@@ -127,6 +128,13 @@ STATES = {
     ("orgs", "tier"): tiers.Tier,
     ("change_inbox", "op"): feed.Op,
     ("changes", "op"): feed.Op,
+    ("run_inbox", "state"): queue.FinalState,
+    ("definitions", "kind"): flows.Kind,
+    ("definitions", "status"): flows.Status,
+    ("runs", "kind"): flows.Kind,
+    ("runs", "state"): flows.RunState,
+    ("runs", "trigger"): flows.Trigger,
+    ("steps", "state"): flows.StepState,
 }
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from weft.queue.model import TaskView as TaskView
     from weft.sdk.context import Context as Context
     from weft.sdk.context import current as current
+    from weft.sdk.dag import item as item
+    from weft.sdk.dag import node as node
     from weft.sdk.retry import Retry as Retry
     from weft.sdk.task import Task as Task
 
@@ -41,6 +43,7 @@ _HOMES = {
     ),
     "weft.queue.model": ("Enqueued", "TaskView"),
     "weft.sdk.context": ("Context", "current"),
+    "weft.sdk.dag": ("item", "node"),
     "weft.sdk.retry": ("Retry",),
     "weft.sdk.task": ("Task",),
 }  # fmt: skip

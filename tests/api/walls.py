@@ -12,7 +12,7 @@ import types
 import typing
 import urllib.parse
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx2
@@ -72,7 +72,7 @@ class Planted:
 async def plant(database: Database, slug: str, *, app: Any) -> Planted:
     """An org with some of everything."""
     words = iter(f"{slug}-canary-{uuid.uuid4().hex[:12]}" for _ in range(1000))
-    what = ("queue", "kind", "lock", "role", "tag", "correlation", "dedupe", "idem", "secret")
+    what = ("queue", "kind", "lock", "role", "tag", "correlation", "dedupe", "idem", "secret", "dag")
     name = {one: f"{slug}-{one}" for one in what}
     canaries: list[str] = []
 
@@ -128,8 +128,9 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
         as_admin = {"authorization": f"Bearer {opens['admin']}"}
         kept = await client.put(f"/v1/secrets/{name['secret']}", json={"value": canary()}, headers=as_admin)
         assert kept.is_success, kept.text
+        found += await _planted_dag(client, as_admin, name["dag"], canary)
         cursors = []
-        for path in ("tasks", "keys", "dead", "users", "audit"):
+        for path in ("tasks", "keys", "dead", "users", "audit", "dags", "runs"):
             listed = await client.get(f"/v1/{path}?limit=1", headers=as_admin)
             cursors.append(listed.json()["next_cursor"])
     async with database.tx() as tx:
@@ -137,6 +138,23 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
     found += [attempt["task_id"], attempt["lease_token"], node]
     which = {field: attempt[field] for field in ("task_id", "attempt", "lease_token", "token")}
     return Planted(org, opens, actors, found, list(name.values()), canaries, which, [one for one in cursors if one])
+
+
+async def _planted_dag(client: Any, head: dict[str, str], name: str, canary: Callable[[], str]) -> list[str]:
+    """DAGs, one with versions, a run and its steps; their ids."""
+    found = []
+    for title in (f"{name}-2", name):
+        task = {"name": "go", "payload": {"task": "nobody", "args": {"secret": canary()}}}
+        dag = {"name": title, "tasks": [task], "description": canary()}
+        made = await client.post("/v1/dags", json=dag, headers=head)
+        assert made.is_success, made.text
+        params = {"tags": [canary()]}
+        run = await client.post(f"/v1/dags/{title}/trigger", json=params, headers=head)
+        steps = await client.get(f"/v1/runs/{run.json()['dag_run_id']}/steps", headers=head)
+        [step] = steps.json()["items"]
+        found += [made.json()["dag_id"], run.json()["dag_run_id"], step["id"], step["task_id"]]
+        found += [one["task_id"] for one in made.json()["tasks"]]
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

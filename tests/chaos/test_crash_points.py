@@ -8,6 +8,7 @@ import datetime as dt
 import signal
 import uuid
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -34,17 +35,29 @@ WORKER = (
     "beat: before", "beat: answered#2", "claim: answered", "settle: before", "settle: committed",
     "limited claim: before commit", "settle: between statements",
 )  # fmt: skip
+RUNS = ("advance: decided", "advance: written", "settle: committed", "settle: between statements")
+"""Where a worker dies while it readies what comes after a task."""
 NOTED = (
     "insert into weft.journal (org_id, actor, action, object_type, object_id) "
     "values ('00000000-0000-7000-8000-000000000001', 'test', 'test', 'test', 'test') returning id"
 )
 """Something for the sealer."""
+TOLD = (
+    "insert into weft.run_inbox (run_id, org_id, task_id, state, attempt) "
+    "values (gen_random_uuid(), '00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'completed', 1) returning id"
+)
+"""Something for the sweeper of runs."""
+WANTED = (
+    "insert into weft.runs (org_id, kind, name) "
+    "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody') returning id"
+)
+"""Something for whoever lets runs in."""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
 
 
 def test_every_point_has_its_place_here_and_in_the_code() -> None:
-    visited = [*CLIENT, *STEERING, *MIGRATING, *ROTATING, *(one.partition("#")[0] for one in WORKER), *LEADER]
-    assert sorted(visited) == sorted(crash.POINTS)
+    visited = [*CLIENT, *STEERING, *MIGRATING, *ROTATING, *(one.partition("#")[0] for one in WORKER), *LEADER, *RUNS]
+    assert sorted(set(visited)) == sorted(crash.POINTS)
     named, open_ended = calls()
     assert named | {one for one in crash.POINTS if any(one.startswith(start) for start in open_ended)} == set(crash.POINTS)
 
@@ -148,6 +161,46 @@ async def test_workers_that_die_at_every_point_lose_nothing(
     say(capsys, f"{len(WORKER)} workers died at as many points: {len(witness.asked)} tasks, 0 lost, 0 double, 0 stale")
 
 
+def diamond(name: str) -> dict[str, Any]:
+    """Eight tasks: one, then six (one of which fails once), then one."""
+    middle = [f"m{number}" for number in range(6)]
+    tasks = [("first", []), *((one, ["first"]) for one in middle), ("last", middle)]
+    return {
+        "name": name,
+        "tasks": [
+            {"name": one, "payload": {"task": "checked", "args": {"k": one, "fail": int(one == "m3")}},
+             "dependencies": before, "retry_config": {"max_attempts": 20, "backoff_seconds": 0}}
+            for one, before in tasks
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.chaos
+async def test_workers_that_die_while_they_ready_successors_run_each_node_once_and_every_run_ends(
+    witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await seasoned(witness.url)
+    await watched_crowd.start("--queues", "nothing")  # leads
+    async with App(database_url=witness.url) as app:
+        await app.dags.create(diamond("diamond"))
+        for point in RUNS:
+            for _ in range(3):
+                await app.dags.trigger("diamond")
+            witness.harmed.add(await die(watched_crowd, point, "--no-lead"))
+    await watched_crowd.start("--no-lead")
+    open_runs = "select count(*) from weft.runs where finished_at is null"
+    await until(lambda: value(witness.url, open_runs) == 0, within=120)
+    assert rows(witness.url, "select state, count(*)::integer from weft.runs group by 1") == [("completed", 3 * len(RUNS))]
+    # each node has one task that completed, and no other
+    completed = (
+        "select count(*), count(distinct step_id) from weft.task_history where state = 'completed' and run_id is not null"
+    )
+    assert rows(witness.url, completed) == [(24 * len(RUNS), 24 * len(RUNS))]
+    assert value(witness.url, "select count(*) from weft.tasks where run_id is not null") == 0
+    assert value(witness.url, "select count(*) from weft.run_inbox") == 0
+    say(capsys, f"{len(RUNS)} workers died while readying successors: {3 * len(RUNS)} runs, each node once")
+
+
 async def test_leaders_that_die_in_every_chore_lose_nothing(
     witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +211,8 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
             await witness.enqueue(app, 2)
             await witness.enqueue(app, 1, delay="10ms")
             rows(witness.url, NOTED)
+            rows(witness.url, TOLD)
+            rows(witness.url, WANTED)
             witness.harmed.add(await die(watched_crowd, point))
     await watched_crowd.start()
     await witness.all_ended()

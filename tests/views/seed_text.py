@@ -23,6 +23,11 @@ SOURCES = {
     "orchestration.tasks": ("004", "table", "tasks"),
     "scheduler.tenants": ("002", "diagram", "TENANT"),
     "scheduler.workers": ("002", "diagram", "WORKER"),
+    "scheduler.dags": ("002", "table", "dags"),
+    "scheduler.dag_tasks": ("002", "table", "dag_tasks"),
+    "scheduler.task_dependencies": ("002", "table", "task_dependencies"),
+    "scheduler.dag_runs": ("002", "table", "dag_runs"),
+    "scheduler.task_instances": ("002", "table", "task_instances"),
 }
 
 _BODY = {

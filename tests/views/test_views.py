@@ -16,6 +16,7 @@ DEFAULT_ORG = "00000000-0000-7000-8000-000000000001"
 TYPES = {
     # 003, 004: SQL
     "UUID": {"uuid"}, "VARCHAR": {"character varying"}, "TEXT": {"text"}, "INTEGER": {"integer"}, "INT": {"integer"},
+    "TIMESTAMP": {"timestamp with time zone"},
     "SERIAL": {"integer"}, "TIMESTAMPTZ": {"timestamp with time zone"}, "JSONB": {"jsonb"}, "TEXT[]": {"ARRAY"},
     # 000: Python
     "str": {"text"}, "list[str]": {"ARRAY"}, "list[HandledCount]": {"jsonb"}, "Optional[dict]": {"jsonb"},

@@ -5,6 +5,7 @@ import uuid
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from weft.api import dag_shape, fields, pages
 from weft.api.dag_shape import Dag, DagRun, WholeDag
@@ -21,6 +22,29 @@ from weft.journal import record
 from weft.plan.model import MAX_BYTES
 
 _VERSIONS = 100
+
+
+class NewDag(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A DAG in the words of a DAG file, which docs/reference/dagfile.md describes."""
+
+    name: fields.Name
+    tasks: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1, description="Each with a name and a payload.")]
+    description: str | UnsetType = UNSET
+    cron_expression: str | UnsetType | None = UNSET
+    timezone: str | UnsetType = UNSET
+    start_date: str | UnsetType | None = UNSET
+    end_date: str | UnsetType | None = UNSET
+    misfire_policy: str | UnsetType = UNSET
+    catch_up_limit: int | UnsetType = UNSET
+    jitter_seconds: float | UnsetType = UNSET
+    max_active_runs: int | UnsetType = UNSET
+    timeout_seconds: float | UnsetType | None = UNSET
+    params: dict[str, Any] | UnsetType = UNSET
+    defaults: dict[str, Any] | UnsetType = UNSET
+    groups: dict[str, Any] | UnsetType = UNSET
+    outputs: dict[str, Any] | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    config: dict[str, Any] | UnsetType = UNSET
 
 
 class DagPlace(msgspec.Struct, array_like=True):
@@ -86,8 +110,8 @@ class NewRun(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     tags: Annotated[list[fields.Name], msgspec.Meta(max_length=50)] = []
 
 
-async def create(call: Call[dict[str, Any], None]) -> Answer:
-    dag = read.from_value(call.body)
+async def create(call: Call[NewDag, None]) -> Answer:
+    dag = read.from_value(msgspec.to_builtins(call.body))
     org = call.principal.org
     async with call.tx() as tx:
         saved = await definitions.save_dag(tx, dag, org=org)
@@ -238,7 +262,7 @@ OPERATIONS = (
         "POST", "/v1/dags", action="dag.write", handler=create, summary="Create a DAG, or a new version of it",
         description="The words of the body are those of a DAG file (docs/reference/dagfile.md). Of a name that is there, "
         "other content becomes a new version, active at once; the same content changes nothing. At most 8 MiB.",
-        body=dict[str, Any], answer=WholeDag, status=201, also={200: "This is the active version already."},
+        body=NewDag, answer=WholeDag, status=201, also={200: "This is the active version already."},
         errors=("INVALID_DAG", "INVALID_NAME"), idempotent=True, max_body=MAX_BYTES, example=_NEW, answer_example=_WHOLE,
     ),
     Operation(

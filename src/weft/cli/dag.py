@@ -1,13 +1,12 @@
-"""`weft dag`: DAGs in files, looked at without a server."""
+"""`weft dag`: DAGs in files, looked at without a server; and (dag_runs.py) those that are saved, with their runs."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from weft.base import errors
-from weft.cli import output
+from weft.cli import dag_runs, output
 from weft.cron import schedule, words
 from weft.dagfile import drawing, read
 from weft.dagfile.dag import Dag
@@ -18,7 +17,11 @@ file = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 
 @click.group()
 def dag() -> None:
-    """Check DAGs written in JSON or YAML, and draw them."""
+    """DAGs: check and draw files, save them, start runs, watch and mend them."""
+
+
+for _command in dag_runs.COMMANDS:
+    dag.add_command(_command)
 
 
 @dag.command(epilog="\b\nExamples:\n  weft dag validate nightly.yaml\n  weft dag validate - --json < nightly.json")
@@ -28,7 +31,7 @@ def dag() -> None:
 def validate(ctx: click.Context, /, *, file: Path, as_json: bool) -> None:
     """Check a DAG's file: say what is wrong, line by line (exit 1), or what it is."""
     try:
-        found = read.from_text(_text(file))
+        found = read.from_text(dag_runs.text_of(file))
     except errors.InvalidDag as error:
         problems = error.details.get("problems") or [{"message": error.message, **error.details}]
         if as_json:
@@ -56,7 +59,7 @@ def validate(ctx: click.Context, /, *, file: Path, as_json: bool) -> None:
               help="For the terminal, for Markdown, for Graphviz.")  # fmt: skip
 def draw(*, file: Path, style: str) -> None:
     """Draw the tasks of a DAG's file and what they wait for."""
-    found = read.from_text(_text(file))
+    found = read.from_text(dag_runs.text_of(file))
     match style:
         case "mermaid":
             click.echo(drawing.mermaid(found))
@@ -64,16 +67,6 @@ def draw(*, file: Path, style: str) -> None:
             click.echo(drawing.dot(found))
         case _:
             click.echo(drawing.text(found))
-
-
-def _text(file: Path) -> str:
-    try:
-        raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return raw.decode()
-    except OSError as error:
-        raise click.UsageError(f"cannot read {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise click.UsageError(f"{file} is not UTF-8 text") from None
 
 
 def _line(file: Path, problem: dict[str, Any]) -> str:

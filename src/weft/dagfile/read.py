@@ -3,6 +3,7 @@
 `from_text` reads JSON and YAML and knows lines; `from_value` takes what an API was sent and knows JSON pointers.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -36,6 +37,15 @@ def from_text(text: str) -> Dag:
             pass  # read again, slower, to know the place
     document = yaml.read(text)
     return _checked(document.value, document.place)
+
+
+def data(text: str) -> Any:
+    """What a file in JSON or YAML says, once it is a valid DAG; InvalidDag lists what is wrong, with lines."""
+    from_text(text)
+    if text.lstrip().startswith("{") and len(text) <= yaml.MAX_BYTES:
+        with contextlib.suppress(strict.NotStrict):
+            return strict.loads(text)
+    return yaml.read(text).value
 
 
 def from_value(value: Any) -> Dag:

@@ -28,6 +28,7 @@ FILES = (
     "views/afl.sql",
     "views/orchestration.sql",
     "views/scheduler.sql",
+    "views/scheduler_dags.sql",
 )
 
 

@@ -22,6 +22,7 @@ log = logging.getLogger("weft.flows")
 
 FACTS = 5000
 """Facts taken at a time."""
+_FEW = 20
 _LOADS = 1000
 """A run that asks to read more often than this in one advance is broken."""
 
@@ -66,24 +67,30 @@ class Mint:
         return f"{self._prefix}{self._next:012x}"
 
 
-async def advance(tx: Tx, runs: Sequence[str], *, hands: Hands | None = None) -> Advanced:
-    """Advances those of these runs whose lock is free. `hands` gets tasks that became ready, as if it had claimed them."""
+async def advance(
+    tx: Tx, runs: Sequence[str], *, ended: Sequence[str] = (), hands: Hands | None = None
+) -> Advanced:
+    """Advances those of these runs whose lock is free. `hands` gets tasks that became ready, as if it had claimed them.
+
+    `ended`: tasks that have just ended, so that what hangs on them can be read along with the facts.
+    """
     sent = time.monotonic()
     rows = await tx.rows(SQL.lock_runs, {"ids": sorted(runs)})
     done = Advanced(busy=sorted(set(runs) - {row[0] for row in rows}))
     if not rows:
         return done
     mint = Mint(*rows[0][-2:])
-    facts = await tx.rows(SQL.take_facts, {"ids": [row[0] for row in rows], "take": FACTS})
+    expected = _expected(rows, ended)
+    found = await tx.rows(SQL.take_facts, {"ids": [row[0] for row in rows], "take": FACTS, **expected})
     told: dict[str, list[Sequence[Any]]] = {}
-    for fact in facts:
+    for fact in found:
         told.setdefault(fact[0], []).append(fact)
     courses = []
     for row in rows:
         held = Held(*row[:-2])
         if held.id in told and held.state in ("running", "waiting"):
             courses.append(await _course(tx, held, mint, told[held.id]))
-    if len(facts) >= FACTS:
+    if len(found) >= FACTS:
         done.busy += [row[0] for row in rows]
     await decide(tx, courses)
     crash.point("advance: decided")
@@ -136,8 +143,23 @@ async def _course(tx: Tx, held: Held, mint: Mint, facts: Sequence[Sequence[Any]]
     course = Course(held, await plans.load(tx, org=held.org, hash=held.plan_hash), mint=mint)
     for row in facts:
         course.know(Step(*row[8:]))
-        course.told(Fact(*row[:8]))
+        if row[1] is not None:
+            course.told(Fact(*row[:8]))
     return course
+
+
+def _expected(rows: Sequence[Sequence[Any]], ended: Sequence[str]) -> dict[str, list[str]]:
+    """The steps that hang on tasks of these runs that have just ended, as far as this process knows them."""
+    places: list[tuple[str, str, str]] = []
+    for row in rows:
+        plan = plans.cached(row[2])
+        if plan is not None and len(ended) <= _FEW:
+            places += [(row[0], frame, node) for task in ended for frame, node in plan.after(task)]
+    return {
+        "runs": [run for run, _, _ in places],
+        "frames": [frame for _, frame, _ in places],
+        "nodes": [node for _, _, node in places],
+    }
 
 
 def _going(course: Course) -> bool:

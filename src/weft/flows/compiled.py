@@ -16,6 +16,8 @@ from weft.plan.model import Block, Call, Compute, Node, Plan, Record, Task
 SQL = statements.load("weft.flows")
 
 _KEPT = 256
+_NOTED = 20_000
+_FEW = 100
 _SMALL = 1000
 """Elements of a foreach whose outputs are gathered although nobody names them: for people to look at."""
 
@@ -42,6 +44,22 @@ class Compiled(msgspec.Struct, frozen=True):
     """(block, node) → where in its arguments secrets may be."""
     options: dict[tuple[str, str], dict[str, Any]]
     """(block, node) → what its tasks are told, where that is the same in every run."""
+    whereabouts: dict[str, tuple[str, str, str]]
+    """Task → (frame, block, node), of tasks that this process made: a hint what will be asked for when they end."""
+
+    def note(self, task: str, *, frame: str, block: str, node: str) -> None:
+        if len(self.whereabouts) >= _NOTED:
+            self.whereabouts.clear()
+        self.whereabouts[task] = frame, block, node
+
+    def after(self, task: str) -> list[tuple[str, str]]:
+        """(frame, node) of what hangs on a task, if it was noted, and if it is little."""
+        found = self.whereabouts.pop(task, None)
+        if found is None:
+            return []
+        frame, block, node = found
+        downstream = self.edges[block].downstream[node]
+        return [(frame, name) for name in downstream] if len(downstream) <= _FEW else []
 
     def gathers(self, block: str, node: str, *, elements: int) -> bool:
         """Whether the outputs of a foreach are put together."""
@@ -58,6 +76,11 @@ class _Slot:
 @functools.lru_cache(maxsize=_KEPT)
 def _slot(_hash: str) -> _Slot:
     return _Slot()
+
+
+def cached(hash: str) -> Compiled | None:
+    """The plan, if this process has read it."""
+    return _slot(hash).compiled
 
 
 async def load(tx: Tx, *, org: str, hash: str) -> Compiled:
@@ -94,6 +117,7 @@ def compile_plan(plan: Plan) -> Compiled:
         gathered=frozenset(_gathered(plan, named)),
         secrets=secrets,
         options=options,
+        whereabouts={},
     )
 
 

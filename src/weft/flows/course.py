@@ -12,8 +12,9 @@ from typing import Any
 from weft.base import errors
 from weft.flows import work as works
 from weft.flows.compiled import Compiled
-from weft.flows.model import ENDED, Fact, Held, NewTask, Place, Step
-from weft.plan import evaluate, frontier, graph, types
+from weft.flows.model import Fact, Held, NewTask, Place, Step
+from weft.flows.seen import Missing, Seen
+from weft.plan import evaluate, frontier, types
 from weft.plan.evaluate import Known, Scope
 from weft.plan.graph import Edges
 from weft.plan.model import MAX_CALLS, Block, Call, Compute, Node, Task
@@ -25,44 +26,18 @@ SLICE = 500
 _FAILED = ("failed", "timed_out", "cancelled")
 
 
-class Missing(Exception):
-    """Something that was not read is needed first."""
-
-
-class Course:
+class Course(Seen):
     """A run that is being advanced by whoever holds its lock."""
 
     def __init__(self, run: Held, compiled: Compiled, *, mint: Callable[[], str]) -> None:
-        self.run = run
-        self.compiled = compiled
+        super().__init__(run, compiled)
         self.tasks: list[NewTask] = []
         self.changed: dict[str, Step] = {}
         self.made: dict[str, Step] = {}
-        self.wanted: dict[Place, bool] = {}
-        """Steps to read, and whether with their output."""
-        self.wanted_ids: set[str] = set()
         self.ended = False
         self._mint = mint
-        self._steps: dict[Place, Step] = {}
-        self._by_id: dict[str, Step] = {}
-        self._none: set[Place] = set()
         self._agenda: deque[Callable[[], None]] = deque()
         self._put_off: list[Callable[[], None]] = []
-
-    # what is known
-
-    def know(self, step: Step) -> None:
-        """A step was read. What we have changed is not forgotten: only its output may be new."""
-        known = self._steps.get(step.place)
-        if known is None:
-            self._steps[step.place] = self._by_id[step.id] = step
-        elif step.whole and not known.whole:
-            known.output, known.whole = step.output, True
-
-    def not_there(self, place: Place) -> None:
-        """It was looked for and is not there."""
-        if place not in self._steps:
-            self._none.add(place)
 
     def go_on(self) -> bool:
         """Does what is on the agenda; answers whether it is all done, or something must be read first."""
@@ -288,6 +263,8 @@ class Course:
                     )  # fmt: skip
                     step.state, step.task_id = "running", task.id
                     self.tasks.append(task)
+                    if step.element < 0:
+                        self.compiled.note(task.id, frame=step.frame, block=block.name, node=node.name)
                     self._change(step)
                 case Compute(value=value):
                     found = evaluate.evaluate(value, scope)
@@ -353,75 +330,7 @@ class Course:
             holder.state = "completed" if known.state == "completed" else "failed"
             holder.output, holder.error = known.output, known.error
 
-    # scopes
-
-    def _scope(self, frame: str, names: frozenset[str]) -> Scope:
-        """What is seen in a block, as far as it is named."""
-        block = self._block_of(frame)
-        own = self.compiled.nodes[block.name]
-        mine = [Place(frame, name) for name in names if name in own]
-        nodes = {one.node: Known(one.state, one.output, one.error) for one in self._all(mine) if one.state in ENDED}
-        facts = self._facts()
-        holder = self._holder(frame)
-        if isinstance(holder, Held):
-            return Scope(params=holder.params, nodes=nodes, run=facts)
-        rest = frozenset(name for name in names if name not in own)
-        outer = self._instance_scope(holder, rest) if block.within is not None else Scope(run=facts)
-        return Scope(params=holder.params or {}, nodes=nodes, run=facts, outer=outer)
-
-    def _instance_scope(self, step: Step, names: frozenset[str]) -> Scope:
-        scope = self._scope(step.frame, names)
-        if step.element < 0:
-            return scope
-        return scope.inside({self._node(step).item: step.item})
-
-    def _defaults(self, block: Block) -> frozenset[str]:
-        if block.within is None:
-            return frozenset()
-        return frozenset(name for one in block.params if one.default is not None for name in graph.outputs(one.default))
-
-    def _facts(self) -> dict[str, Any]:
-        return {"id": self.run.id, "name": self.run.name, "scheduled_time": self.run.logical_date.isoformat()}
-
     # steps
-
-    def _block_of(self, frame: str) -> Block:
-        holder = self._holder(frame)
-        name = holder.block if isinstance(holder, Step) else self.compiled.plan.entry
-        assert name is not None
-        return self.compiled.blocks[name]
-
-    def _block(self, step: Step) -> Block:
-        return self._block_of(step.frame)
-
-    def _node(self, step: Step) -> Node:
-        return self.compiled.nodes[self._block(step).name][step.node]
-
-    def _holder(self, frame: str) -> Step | Held:
-        if frame == self.run.id:
-            return self.run
-        found = self._by_id.get(frame)
-        if found is None:
-            self.wanted_ids.add(frame)
-            raise Missing
-        return found
-
-    def _get(self, place: Place) -> Step:
-        return self._all([place], outputs=False)[0]
-
-    def _all(self, places: list[Place], *, outputs: bool = True) -> list[Step]:
-        """These steps; what was not read is asked for, all of it at once."""
-        found, missing = [], False
-        for place in places:
-            step = self._steps.get(place)
-            if step is not None and (step.whole or not outputs):
-                found.append(step)
-            elif place not in self._none:
-                self.wanted[place] = self.wanted.get(place, False) or outputs
-                missing = True
-        if missing:
-            raise Missing
-        return found
 
     def _make(self, step: Step) -> None:
         self._steps[step.place] = self._by_id[step.id] = self.made[step.id] = step

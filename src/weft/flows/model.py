@@ -14,6 +14,8 @@ StepState = Literal[
     "pending", "running", "completed", "failed", "timed_out", "cancelled", "upstream_failed", "skipped", "compensated",
 ]  # fmt: skip
 Kind = Literal["dag", "workflow", "flow"]
+Status = Literal["active", "paused", "deleted"]
+"""Of a definition."""
 Trigger = Literal["manual", "schedule", "backfill", "run", "sql"]
 
 ENDED: frozenset[str] = frozenset({"completed", "failed", "timed_out", "cancelled", "upstream_failed", "skipped"})

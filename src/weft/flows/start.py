@@ -10,8 +10,11 @@ from weft.base import errors, json, names
 from weft.db import foreign, statements
 from weft.db.tx import Tx
 from weft.flows import advance, compiled
+from weft.flows.advance import Mint
+from weft.flows.compiled import Compiled
+from weft.flows.course import Course
 from weft.flows.definitions import Definition
-from weft.flows.model import Kind, Trigger
+from weft.flows.model import Held, Kind, Trigger
 from weft.plan import check, model, types
 from weft.plan.model import Plan
 
@@ -52,35 +55,33 @@ async def start(tx: Tx, definition: Definition, wish: Wish) -> Started:
     """A run of a definition's active version; InvalidInput if its params do not fit. Idempotent by `key`."""
     if definition.status == "paused" and wish.trigger == "schedule":
         raise errors.Conflict(f"{definition.kind} {definition.name!r} is paused")
-    org = str(definition.org_id)
-    plan = await compiled.load(tx, org=org, hash=definition.plan_hash)
-    bind(plan.plan, wish.params)
+    plan = await compiled.load(tx, org=str(definition.org_id), hash=definition.plan_hash)
+    params = bind(plan.plan, wish.params)
+    room = True
     if definition.max_active_runs is not None:
         # before the run is there: whoever waits for it must not hold a key that others wait for
         await tx.row(SQL.lock_definition, {"id": definition.id})
-    made = await _insert(
-        tx, org=org, kind=definition.kind, name=definition.name, plan_hash=definition.plan_hash, wish=wish,
-        definition=definition,
+        counted = await tx.row(SQL.count_active, {"id": definition.id})
+        assert counted is not None
+        # those who came before are let in before
+        room = counted[0] < definition.max_active_runs and not counted[1]
+    timeout = wish.config.get("timeout_seconds", definition.header.get("timeout_seconds"))
+    return await _insert(
+        tx, plan, org=str(definition.org_id), kind=definition.kind, name=definition.name, plan_hash=definition.plan_hash,
+        wish=dataclasses.replace(wish, params=params), definition=definition, timeout=timeout, room=room,
     )  # fmt: skip
-    if not made.created:
-        return made
-    if definition.max_active_runs is None:
-        await _begin(tx, str(made.id), org=org, timeout=_timeout(definition, wish.config))
-    else:
-        await admit(tx, str(definition.id), timeout=definition.header.get("timeout_seconds"))
-    return made
 
 
 async def start_plan(tx: Tx, plan: Plan, *, org: uuid.UUID, kind: Kind = "flow", wish: Wish | None = None) -> Started:
     """A run of a plan that has no name of its own."""
     wish = wish or Wish()
     check.check(plan)
-    bind(plan, wish.params)
+    wish = dataclasses.replace(wish, params=bind(plan, wish.params))
     hash = await save_plan(tx, plan, org=org)
-    made = await _insert(tx, org=str(org), kind=kind, name=plan.name, plan_hash=hash, wish=wish)
-    if made.created:
-        await _begin(tx, str(made.id), org=str(org), timeout=wish.config.get("timeout_seconds"))
-    return made
+    return await _insert(
+        tx, await compiled.load(tx, org=str(org), hash=hash), org=str(org), kind=kind, name=plan.name, plan_hash=hash,
+        wish=wish, timeout=wish.config.get("timeout_seconds"),
+    )  # fmt: skip
 
 
 async def start_on(connection: Any, *, name: str, what: Kind, wish: Wish, org: uuid.UUID | None) -> uuid.UUID:
@@ -100,18 +101,20 @@ async def save_plan(tx: Tx, plan: Plan, *, org: uuid.UUID) -> str:
     return hash
 
 
-async def admit(tx: Tx, definition: str, *, timeout: float | None = None) -> int:
+async def admit(tx: Tx, definition: str) -> int:
     """Lets runs of a definition in, the oldest first, as many as there is room for; answers how many."""
     row = await tx.row(SQL.lock_definition, {"id": definition})
     if row is None or row[1] == "deleted":
         return 0
-    room = BATCH if row[0] is None else row[0] - await tx.value(SQL.count_active, {"id": definition})
+    room = BATCH
+    if row[0] is not None:
+        room = row[0] - await tx.value(SQL.count_active, {"id": definition})
     if room <= 0:
         return 0
     header = await tx.value(SQL.header_of, {"id": definition})
     runs = await tx.rows(SQL.next_created, {"id": definition, "take": min(room, BATCH)})
     for id, org in runs:
-        await _begin(tx, id, org=org, timeout=(header or {}).get("timeout_seconds") if timeout is None else timeout)
+        await _begin(tx, id, org=org, timeout=(header or {}).get("timeout_seconds"))
     return len(runs)
 
 
@@ -140,8 +143,10 @@ def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _insert(
-    tx: Tx, *, org: str, kind: Kind, name: str, plan_hash: str, wish: Wish, definition: Definition | None = None
-) -> Started:
+    tx: Tx, plan: Compiled, *, org: str, kind: Kind, name: str, plan_hash: str, wish: Wish, timeout: float | None,
+    definition: Definition | None = None, room: bool = True,
+) -> Started:  # fmt: skip
+    """The run, begun if there is room for it."""
     arguments = {
         "org_id": org, "kind": kind, "name": name, "plan_hash": plan_hash,
         "definition_id": None if definition is None else definition.id,
@@ -150,17 +155,18 @@ async def _insert(
         "key": None if wish.key is None else names.check_key(wish.key, what="key"), "trigger": wish.trigger,
         "actor": wish.actor, "parent_run_id": wish.parent_run, "parent_step_id": wish.parent_step,
         "logical_date": wish.logical_date, "tags": [names.check(tag, what="tag") for tag in wish.tags] or None,
-        "correlation_id": wish.correlation_id, "trace_parent": wish.trace_parent,
+        "correlation_id": wish.correlation_id, "trace_parent": wish.trace_parent, "timeout": timeout if room else None,
     }  # fmt: skip
-    id = await tx.value(SQL.insert_run, arguments)
-    if id is None:
+    row = await tx.row(SQL.insert_run, arguments)
+    if row is None:
         return Started(await tx.value(SQL.run_with_key, arguments), created=False)
-    await tx.run(SQL.feed_new_run, {"id": id})
-    return Started(id)
+    if room:
+        await _open(tx, Course(Held(*row[:-2]), plan, mint=Mint(*row[-2:])))
+    return Started(uuid.UUID(row[0]))
 
 
 async def _begin(tx: Tx, id: str, *, org: str, timeout: float | None) -> None:
-    """Opens the run's entry. Params that do not fit (they may come from SQL) fail the run, not whoever lets it in."""
+    """Opens the entry of a run that waited. Params that do not fit (they may come from SQL) fail the run, not us."""
     course = await advance.one(tx, id, org=org)
     timeout = course.run.config.get("timeout_seconds", timeout)
     try:
@@ -170,11 +176,10 @@ async def _begin(tx: Tx, id: str, *, org: str, timeout: float | None) -> None:
         await tx.run(SQL.fail_run, {"id": id, "error": problem})
         return
     await tx.run(SQL.begin_run, {"id": id, "params": json.text(course.run.params, what="params"), "timeout": timeout})
+    await _open(tx, course)
+
+
+async def _open(tx: Tx, course: Course) -> None:
     course.start()
     await advance.decide(tx, [course])
     await advance.write(tx, [course])
-
-
-def _timeout(definition: Definition, config: Mapping[str, Any]) -> float | None:
-    found: float | None = config.get("timeout_seconds", definition.header.get("timeout_seconds"))
-    return found

@@ -81,7 +81,11 @@ async def settle(
     lost, repeated = await _late(tx, outcomes, settled=settled)
     advanced = None
     if finished.runs:
-        advanced = await runs.advance(tx, finished.runs, hands=hands) if advance else Advanced(busy=finished.runs)
+        if advance:
+            theirs = [one.task.id for one in outcomes if one.task.run_id is not None]
+            advanced = await runs.advance(tx, finished.runs, ended=theirs, hands=hands)
+        else:
+            advanced = Advanced(busy=finished.runs)
     return Settled(lost, sorted(wake), repeated, advanced)
 
 

@@ -26,6 +26,7 @@ s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s
 s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
 s.task_id::text, s.attempt, s.reruns, s.error
 
+-- Facts with their steps; and the steps that will be asked for next, as far as whoever asks can tell.
 -- name: take_facts
 with fact as (
     delete from weft.run_inbox as i
@@ -36,7 +37,7 @@ with fact as (
         order by f.run_id, f.id
         limit %(take)s
     ))
-    returning i.id as number, i.run_id, i.step_id, i.task_id as ended_task, i.state as ending, i.attempt as tries, i.started_at,
+    returning i.run_id, i.step_id, i.task_id as ended_task, i.state as ending, i.attempt as tries, i.started_at,
         i.result, i.error as problem
 )
 select
@@ -50,7 +51,18 @@ cross join lateral (
     where e.id = f.step_id
     offset 0
 ) as s
-order by f.number;
+union all
+select
+    v.run_id::text, null, null, null, null, null, null, null,
+    -- use: step
+    , null, false
+from unnest(%(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[]) as v (run_id, frame_id, node)
+cross join lateral (
+    select *
+    from weft.steps as e
+    where e.run_id = v.run_id and e.frame_id = v.frame_id and e.node = v.node and e.element = -1 and not e.catching
+    offset 0
+) as s;
 
 -- Steps by their place.
 -- name: load_steps

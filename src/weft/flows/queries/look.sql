@@ -86,7 +86,7 @@ select
         where a.definition_id = r.definition_id and a.state in ('running', 'waiting', 'paused', 'compensating', 'blocked')
     ),
     (select count(*) from weft.run_inbox as i where i.run_id = r.id),
-    exists (select from weft.leaders as l where l.lease_until > weft.now())
+    exists (select from weft.nodes as n where n.status = 'active' and (n.roles = '{}' or 'scheduler' = any(n.roles)))
 from weft.runs as r
 left join weft.definitions as d
     on d.id = r.definition_id

@@ -10,26 +10,36 @@ insert into weft.plans (org_id, hash, plan, nodes)
 values (%(org_id)s::uuid, %(hash)s, %(plan)s, %(nodes)s)
 on conflict (org_id, hash) do nothing;
 
--- A run that waits to be let in; nothing, if there is one with this key.
+-- A run, as it waits to be let in; what begins at once has its params bound and its time limit set. Nothing, if there is
+-- one with this key. Answers what `lock_run` does: nobody else can have it before the commit.
 -- name: insert_run
-insert into weft.runs (
-    org_id, kind, name, definition_id, version, plan_hash, params, config, idempotency_key, trigger, actor, parent_run_id,
-    parent_step_id, logical_date, tags, correlation_id, trace_parent)
-values (
-    %(org_id)s::uuid, %(kind)s, %(name)s, %(definition_id)s::uuid, %(version)s, %(plan_hash)s, %(params)s::jsonb,
-    %(config)s::jsonb, %(key)s, %(trigger)s, %(actor)s, %(parent_run_id)s::uuid, %(parent_step_id)s::uuid,
-    coalesce(%(logical_date)s::timestamptz, weft.now()), %(tags)s::text[], %(correlation_id)s, %(trace_parent)s)
-on conflict (org_id, kind, name, idempotency_key) where idempotency_key is not null do nothing
-returning id;
+with made as (
+    insert into weft.runs (
+        org_id, kind, name, definition_id, version, plan_hash, params, config, idempotency_key, trigger, actor,
+        parent_run_id, parent_step_id, logical_date, tags, correlation_id, trace_parent, deadline_at)
+    values (
+        %(org_id)s::uuid, %(kind)s, %(name)s, %(definition_id)s::uuid, %(version)s, %(plan_hash)s, %(params)s::jsonb,
+        %(config)s::jsonb, %(key)s, %(trigger)s, %(actor)s, %(parent_run_id)s::uuid, %(parent_step_id)s::uuid,
+        coalesce(%(logical_date)s::timestamptz, weft.now()), %(tags)s::text[], %(correlation_id)s, %(trace_parent)s,
+        weft.now() + %(timeout)s::double precision * interval '1 second')
+    on conflict (org_id, kind, name, idempotency_key) where idempotency_key is not null do nothing
+    returning *
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'runs', 'INSERT', array[m.id]
+    from made as m
+)
+select
+    m.id::text, m.org_id::text, m.plan_hash, m.state, m.name, m.params, m.config, m.logical_date, m.nodes, m.nodes_ended,
+    m.nodes_failed, m.error, null, m.correlation_id, m.trace_parent, m.definition_id::text, mint.prefix, mint.low
+from made as m
+cross join weft.uuid7_run() as mint;
 
 -- name: run_with_key
 select r.id
 from weft.runs as r
 where r.org_id = %(org_id)s::uuid and r.kind = %(kind)s and r.name = %(name)s and r.idempotency_key = %(key)s;
-
--- name: feed_new_run
-insert into weft.change_inbox (table_name, op, ids)
-values ('runs', 'INSERT', array[%(id)s::uuid]);
 
 -- Whoever lets runs in holds this row, so that two do not both take the last place.
 -- name: lock_definition
@@ -40,9 +50,13 @@ for update;
 
 -- A statement of its own, after the lock: it must see what was let in before.
 -- name: count_active
-select count(*)
-from weft.runs as r
-where r.definition_id = %(id)s::uuid and r.state in ('running', 'waiting', 'paused', 'compensating', 'blocked');
+select
+    (
+        select count(*)
+        from weft.runs as r
+        where r.definition_id = %(id)s::uuid and r.state in ('running', 'waiting', 'paused', 'compensating', 'blocked')
+    ),
+    exists (select from weft.runs as r where r.definition_id = %(id)s::uuid and r.state = 'created');
 
 -- name: next_created
 select r.id::text, r.org_id::text

@@ -1,0 +1,54 @@
+"""Runs DAGs of no-op tasks on one worker process and prints how long each shape took: `python -m bench.weft_dags SIZES`.
+
+From the call that starts a run until the caller has its result, as users wait for it.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from typing import Any
+
+import uvloop
+
+from bench.peers import protocol
+from weft import App
+
+app = App(database_url=protocol.database_url())
+
+
+@app.task
+async def noop() -> None: ...
+
+
+def task(name: str, *after: str) -> dict[str, Any]:
+    return {"name": name, "payload": {"task": "noop"}, "dependencies": list(after), "max_retries": 0}
+
+
+async def main(fan: int, chain: int, many: int) -> None:
+    ends = [f"t{number}" for number in range(fan)]
+    wide = [task("first"), *(task(one, "first") for one in ends), task("last", *ends)]
+    await app.dags.create({"name": "fan", "tasks": wide})
+    links = [task(f"t{number}", *([f"t{number - 1}"] if number else [])) for number in range(chain)]
+    await app.dags.create({"name": "chain", "tasks": links})
+    ten = [task("t0"), *(task(f"t{number}", "t0") for number in range(1, 9)), task("t9", *(f"t{n}" for n in range(1, 9)))]
+    await app.dags.create({"name": "ten", "max_active_runs": 10_000, "tasks": ten})
+    async with app.worker(concurrency=50, roles=("worker", "scheduler")):
+        await app.runs.result((await app.dags.trigger("ten")).id, timeout=60)
+        took = {
+            "fan": await _timed(["fan"]) / (fan + 2),
+            "chain": await _timed(["chain"]) / chain,
+            "many": await _timed(["ten"] * many) / (10 * many),
+        }
+    print(json.dumps({f"{name}_ms": seconds * 1000 for name, seconds in took.items()}))
+
+
+async def _timed(names: list[str]) -> float:
+    began = time.perf_counter()
+    runs = await asyncio.gather(*(app.dags.trigger(name) for name in names))
+    await asyncio.gather(*(app.runs.result(run.id, timeout=300) for run in runs))
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    uvloop.run(main(*map(int, sys.argv[1:4])))

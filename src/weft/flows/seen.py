@@ -1,0 +1,111 @@
+"""What is known of a run while it is advanced: the steps that were read, and the scopes expressions see. Pure.
+
+Whoever needs a step that was not read gets `Missing`, and `wanted` says what to read.
+"""
+
+from typing import Any
+
+from weft.flows.compiled import Compiled
+from weft.flows.model import ENDED, Held, Place, Step
+from weft.plan import graph
+from weft.plan.evaluate import Known, Scope
+from weft.plan.model import Block, Node
+
+
+class Missing(Exception):
+    """Something that was not read is needed first."""
+
+
+class Seen:
+    """A run and those of its steps that were read or made."""
+
+    def __init__(self, run: Held, compiled: Compiled) -> None:
+        self.run = run
+        self.compiled = compiled
+        self.wanted: dict[Place, bool] = {}
+        """Steps to read, and whether with their output."""
+        self.wanted_ids: set[str] = set()
+        self._steps: dict[Place, Step] = {}
+        self._by_id: dict[str, Step] = {}
+        self._none: set[Place] = set()
+
+    def know(self, step: Step) -> None:
+        """A step was read. What we have changed is not forgotten: only its output may be new."""
+        known = self._steps.get(step.place)
+        if known is None:
+            self._steps[step.place] = self._by_id[step.id] = step
+        elif step.whole and not known.whole:
+            known.output, known.whole = step.output, True
+
+    def not_there(self, place: Place) -> None:
+        """It was looked for and is not there."""
+        if place not in self._steps:
+            self._none.add(place)
+
+    def _scope(self, frame: str, names: frozenset[str]) -> Scope:
+        """What is seen in a block, as far as it is named."""
+        block = self._block_of(frame)
+        own = self.compiled.nodes[block.name]
+        mine = [Place(frame, name) for name in names if name in own]
+        nodes = {one.node: Known(one.state, one.output, one.error) for one in self._all(mine) if one.state in ENDED}
+        facts = self._facts()
+        holder = self._holder(frame)
+        if isinstance(holder, Held):
+            return Scope(params=holder.params, nodes=nodes, run=facts)
+        rest = frozenset(name for name in names if name not in own)
+        outer = self._instance_scope(holder, rest) if block.within is not None else Scope(run=facts)
+        return Scope(params=holder.params or {}, nodes=nodes, run=facts, outer=outer)
+
+    def _instance_scope(self, step: Step, names: frozenset[str]) -> Scope:
+        scope = self._scope(step.frame, names)
+        if step.element < 0:
+            return scope
+        return scope.inside({self._node(step).item: step.item})
+
+    def _defaults(self, block: Block) -> frozenset[str]:
+        if block.within is None:
+            return frozenset()
+        return frozenset(name for one in block.params if one.default is not None for name in graph.outputs(one.default))
+
+    def _facts(self) -> dict[str, Any]:
+        return {"id": self.run.id, "name": self.run.name, "scheduled_time": self.run.logical_date.isoformat()}
+
+    # steps
+
+    def _block_of(self, frame: str) -> Block:
+        holder = self._holder(frame)
+        name = holder.block if isinstance(holder, Step) else self.compiled.plan.entry
+        assert name is not None
+        return self.compiled.blocks[name]
+
+    def _block(self, step: Step) -> Block:
+        return self._block_of(step.frame)
+
+    def _node(self, step: Step) -> Node:
+        return self.compiled.nodes[self._block(step).name][step.node]
+
+    def _holder(self, frame: str) -> Step | Held:
+        if frame == self.run.id:
+            return self.run
+        found = self._by_id.get(frame)
+        if found is None:
+            self.wanted_ids.add(frame)
+            raise Missing
+        return found
+
+    def _get(self, place: Place) -> Step:
+        return self._all([place], outputs=False)[0]
+
+    def _all(self, places: list[Place], *, outputs: bool = True) -> list[Step]:
+        """These steps; what was not read is asked for, all of it at once."""
+        found, missing = [], False
+        for place in places:
+            step = self._steps.get(place)
+            if step is not None and (step.whole or not outputs):
+                found.append(step)
+            elif place not in self._none:
+                self.wanted[place] = self.wanted.get(place, False) or outputs
+                missing = True
+        if missing:
+            raise Missing
+        return found

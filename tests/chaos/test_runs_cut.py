@@ -1,0 +1,69 @@
+"""The connection is cut while a run goes on: whatever was handed over, told or written, each node ends once."""
+
+import dataclasses
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cutting
+import pytest
+from crowd import rows, say, until, value
+from cutter import PLACES, SIDES
+from cutting import Point, Scene, sent
+from witness import Witness
+
+from weft.db import statements
+
+FLOWS = statements.load("weft.flows")
+
+
+async def trigger(scene: Scene) -> None:
+    await scene.safe.dags.trigger("diamond")
+
+
+STATEMENTS = (
+    Point("lock of a run", sent(FLOWS.lock_runs), trigger),
+    Point("facts of a run", sent(FLOWS.take_facts), trigger),
+    Point("what follows", sent(FLOWS.write_advance), trigger),
+    Point("what follows, committed", r"(?i)^commit", trigger),
+)
+POINTS = [dataclasses.replace(one, side=side, place=place) for one in STATEMENTS for side in SIDES for place in PLACES]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="weft-cuts-") as made:
+        yield Path(made)
+
+
+def diamond() -> dict[str, Any]:
+    shape = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": ["d"]}
+    return {
+        "name": "diamond", "max_active_runs": 1000,
+        "tasks": [
+            {"name": name, "payload": {"task": "checked", "args": {"k": name}}, "dependencies": before,
+             "retry_config": {"max_attempts": 20, "backoff_seconds": 0}}
+            for name, before in shape.items()
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.chaos
+async def test_a_connection_cut_while_runs_go_on_loses_no_node_and_runs_none_twice(
+    witness: Witness, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with cutting.scene(witness, folder) as scene:
+        await scene.safe.dags.create(diamond())
+        for point in POINTS:
+            await scene.suffer(point)
+        await until(lambda: value(witness.url, "select count(*) from weft.runs where finished_at is null") == 0, within=120)
+    [(runs, completed)] = rows(
+        witness.url, "select count(*)::integer, (count(*) filter (where state = 'completed'))::integer from weft.runs"
+    )
+    assert runs == completed >= len(POINTS)
+    ended = "select count(*)::integer, count(distinct step_id)::integer from weft.task_history where state = 'completed'"
+    assert rows(witness.url, ended) == [(5 * runs, 5 * runs)]
+    assert value(witness.url, "select count(*) from weft.tasks") == 0
+    assert value(witness.url, "select count(*) from weft.run_inbox") == 0
+    say(capsys, f"{len(POINTS)} cuts while {runs} runs went on: each node once, every run completed")
