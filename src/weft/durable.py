@@ -193,6 +193,10 @@ class Durable:
         """The time of the last thing that happened in this run; the same each time the code is replayed."""
         return operations.inside("app.now").driver.now()
 
+    def run_id(self) -> str:
+        """The id of this run: a key for whatever must be done once, elsewhere too."""
+        return operations.inside("app.run_id").driver.run_id
+
     def random(self) -> random.Random:
         """Dice that fall the same way each time the code is replayed."""
         branch = operations.inside("app.random")

@@ -168,6 +168,12 @@ async def abandon(tx: Tx, ended: Sequence[Ended | Gone]) -> None:
     })  # fmt: skip
 
 
+async def next_due(tx: Tx) -> dt.datetime | None:
+    """When the next run that sleeps goes on by itself."""
+    found: dt.datetime | None = await tx.value(SQL.next_workflow_due)
+    return found
+
+
 async def unheard(tx: Tx) -> bool:
     return bool(await tx.value(SQL.unheard_messages))
 

@@ -82,8 +82,11 @@ class Step(Generic[P, R]):
         first = (None, *args) if self.kind == "transaction" else args
         bound = self._signature.bind(*first, **kwargs)
         bound.apply_defaults()
-        wanted = inspect.signature(self.compensate.function).parameters
-        arguments = {name: value for name, value in bound.arguments.items() if name in wanted}
+        # a transaction's connection is nobody's argument
+        given = list(bound.arguments.items())[1 if self.kind == "transaction" else 0 :]
+        wanted = list(inspect.signature(self.compensate.function).parameters)
+        wanted = wanted[1 if self.compensate.kind == "transaction" else 0 :]
+        arguments = {name: value for name, value in given if name in wanted}
         return json.text({"compensate": self.compensate.name, "arguments": arguments}, what=f"arguments of step {self.name}")
 
     def undoing(self, arguments: dict[str, Any], result: Any) -> dict[str, Any]:

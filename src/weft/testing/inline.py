@@ -14,7 +14,7 @@ from weft.sdk.task import Registry
 from weft.sdk.workflow import Declared
 from weft.worker.direct import DatabaseEngine
 from weft.worker.worker import Worker
-from weft.worker.workflows import Executor
+from weft.worker.workflows import Executor, Fault
 
 
 class Runs(Protocol):
@@ -26,7 +26,7 @@ class Runs(Protocol):
     async def open(self) -> Database: ...
 
 
-async def run_pending(app: Runs, *, concurrency: int = 10) -> int:
+async def run_pending(app: Runs, *, concurrency: int = 10, fault: Fault | None = None) -> int:
     """Claims and runs everything that is ready or due, and whatever that makes ready, until nothing is.
 
     Answers how many attempts ended, retries included. It is a worker in every respect, but for one thing: it ends. What
@@ -38,7 +38,7 @@ async def run_pending(app: Runs, *, concurrency: int = 10) -> int:
     workflows = list(app.declared.workflows)
     node = nodes.here(version=VERSION, handlers=[*(task.kind for task in handlers), *workflows], concurrency=concurrency)
     pulse = Pulse(database, node=node)
-    executor = Executor(database, app.declared, node_id=node.id, threads=concurrency)
+    executor = Executor(database, app.declared, node_id=node.id, threads=concurrency, fault=fault)
     await executor.declare()
     worker = Worker(
         DatabaseEngine(database, hub=Hub(database), pulse=pulse), handlers=[*handlers, *executor.handlers()],

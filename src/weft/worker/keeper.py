@@ -45,7 +45,8 @@ class Shared(Generic[A, B]):
             task = asyncio.create_task(self._run())
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
-        return await future
+        # who is cancelled waits no longer, but what was asked for is done all the same
+        return await asyncio.shield(future)
 
     async def _run(self) -> None:
         # whoever is about to ask in this turn of the loop comes along

@@ -207,7 +207,9 @@ class Runners:
                     self.handled[task.kind][1] += 1
             self._report(outcome)
         finally:
-            del self.running[task.id]
+            # one that was taken away from us may have come back to us meanwhile
+            if self.running.get(task.id) is attempt:
+                del self.running[task.id]
             self.finished += 1
 
     async def _batch(self, attempt: Attempt, handler: Task[Any, Any]) -> None:

@@ -14,7 +14,7 @@ import contextvars
 import datetime as dt
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -30,7 +30,7 @@ from weft.sdk.operation import ContinueAsNew, Operation, Record
 from weft.sdk.task import Task
 from weft.sdk.workflow import Declared, Step, Workflow
 from weft.settle.outcome import Outcome
-from weft.worker import ending
+from weft.worker import ending, hearing
 from weft.worker import workflow_outcomes as outcomes
 from weft.worker.keeper import Keeper
 from weft.worker.live import Live
@@ -39,14 +39,21 @@ log = logging.getLogger("weft.worker")
 
 _LONG = 5.0
 """Seconds: a pause before the next attempt that is longer is not waited for in a worker."""
-_LOOK = 0.5
-"""Seconds between two looks for messages to the runs that are under way here."""
+Fault = Callable[[str, Claimed], Awaitable[None]]
+"""Called around each checkpoint of a run, by tests of workflows; it may raise `Crashed`."""
+
+
+class Crashed(BaseException):
+    """Here the worker would have died: what it knew of the run is gone, and somebody else goes on."""
 
 
 class Executor:
     """The workflows of an app, as handlers of their wake-ups."""
 
-    def __init__(self, database: Database, declared: Declared, *, node_id: str, threads: int = 50) -> None:
+    def __init__(
+        self, database: Database, declared: Declared, *, node_id: str, threads: int = 50, fault: Fault | None = None
+    ) -> None:
+        self._fault = fault
         self._database = database
         self._declared = declared
         self._node_id = node_id
@@ -86,17 +93,24 @@ class Executor:
             return outcomes.failed(task, error)
         self._live[task.id] = live
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look())
+            self._looking = asyncio.create_task(hearing.look(self._database, self._live, node_id=self._node_id))
         try:
             if loaded is not None and loaded.state == "compensating":
-                return await self._undo(live, loaded.error or {})
-            return await self._run(live)
+                outcome = await self._undo(live, loaded.error or {})
+            else:
+                outcome = await self._run(live)
+            await self._visit("before the end", task)
+            return outcome
         except errors.LeaseLost:
             return Outcome(task, "lost", error=json.text({"type": "Lost", "message": "the lease was lost"}))
+        except Crashed:
+            return Outcome(task, "released")
         finally:
-            del self._live[task.id]
+            if self._live.get(task.id) is live:
+                del self._live[task.id]
             for running in live.running.values():
                 running.cancel()
+                running.add_done_callback(_unheard)
             live.replayer.close()
 
     async def _run(self, live: Live) -> Outcome:
@@ -157,9 +171,15 @@ class Executor:
     async def _save(self, live: Live, **words: Any) -> None:
         if live.dirty or words or (live.waits and live.now() is None):
             asked = time.monotonic()
+            await self._visit("before a checkpoint", live.task)
             live.hear(await self._keeper.keep(live.written(**words)), asked)
-            if live.task.rest.losses and live.unsaved == []:
+            await self._visit("after a checkpoint", live.task)
+            if live.task.rest.losses:
                 await self._forgive(live)
+
+    async def _visit(self, place: str, task: Claimed) -> None:
+        if self._fault is not None:
+            await self._fault(place, task)
 
     async def _forgive(self, live: Live) -> None:
         """It got further than the worker it was lost with: that counts no more."""
@@ -258,6 +278,8 @@ class Executor:
             now, held = await checkpoint.keep(tx, [written])
             if not held:
                 raise errors.LeaseLost(f"run {live.task.id} is no longer ours")
+            await self._visit("before a transaction's commit", live.task)
+        await self._visit("after a transaction's commit", live.task)
         return record._replace(at=now)
 
     async def _start(self, live: Live, operation: Operation) -> Record:
@@ -323,15 +345,15 @@ class Executor:
         over = {one.position: one for one in live.history if one.kind == "compensation"}
         for record in plan:
             position = f"~{record.position}"
-            if position in over:
+            if position not in over:
+                over[position] = done = await self._undo_one(live, record, position)
+                live.history.append(done)
+                if not done.number:
+                    live.unsaved.append(done._replace(number=live.next_number()))
+            elif record.position in live.undone or not over[position].ok:
                 continue
-            done = await self._undo_one(live, record, position)
-            over[position] = done
-            live.history.append(done)
-            undone = [checkpoint.node(record.name, record.position)] if done.ok else []
-            if not done.number:
-                live.unsaved.append(done._replace(number=live.next_number()))
-            await self._save(live, undone=undone)
+            node = checkpoint.node(record.name, record.position)
+            await self._save(live, undone=[node] if over[position].ok else [])
         if failed := [one.name for one in plan if not over[f"~{one.position}"].ok]:
             error = {**error, "not_undone": failed}
         return Outcome(
@@ -354,24 +376,8 @@ class Executor:
 
     # hearing
 
-    async def _look(self) -> None:
-        """While runs are under way: what was sent to them."""
-        while self._live:
-            await asyncio.sleep(_LOOK)
-            long = [id for id, live in self._live.items() if time.monotonic() - live.began > _LOOK]
-            if not long:
-                continue
-            try:
-                async with self._database.tx() as tx:
-                    told = await workflows.told(tx, self._node_id, long)
-                    found = await workflows.messages(tx, told) if told else {}
-            except errors.WeftError as error:
-                log.warning("cannot look for messages to runs: %s", error)
-                continue
-            for id, messages in found.items():
-                if (live := self._live.get(id)) is not None:
-                    live.messages = messages
-                    live.told.set()
-                    if not live.running and live.runner is not None and (live.asked("cancel") or live.asked("pause")):
-                        live.stopping = True
-                        live.runner.cancel()
+
+def _unheard(task: "asyncio.Task[Any]") -> None:
+    """Whatever becomes of a step that nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()

@@ -103,11 +103,6 @@ task as (
 select f.id, (select weft.wake(t.org_id, t.lane) from task as t)
 from forked as f;
 
--- name: step_number
-select s.number
-from weft.steps as s
-where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null;
-
 -- What a run's history shows: one line for each checkpoint.
 -- name: workflow_steps
 select s.node, s.operation, s.number, s.state, s.attempt, s.output, s.error, s.params ->> 'compensate', s.finished_at

@@ -68,12 +68,12 @@ from weft.messages as m
 where m.run_id = any(%(ids)s::uuid[])
 order by m.id;
 
--- Runs of this node that were told something while they run.
+-- Runs of this node that were told something while they run. The mark stays: who parks the run must see it, for what we
+-- read here may come too late for the run.
 -- name: told_workflows
-update weft.tasks as t
-set told = false
-where t.node_id = %(node_id)s::uuid and t.told and t.state = 'running' and t.id = any(%(ids)s::uuid[])
-returning t.id::text;
+select t.id::text
+from weft.tasks as t
+where t.node_id = %(node_id)s::uuid and t.told and t.state = 'running' and t.id = any(%(ids)s::uuid[]);
 
 -- Checkpoints as rows, of runs that are `held`; a step that waited for its next attempt is there already.
 -- piece: kept
@@ -296,3 +296,10 @@ insert into weft.messages (run_id, org_id, kind, name, error)
 select g.parent_run_id, g.org_id, 'child', g.place, coalesce(g.error, '{}')
 from gone as g
 where g.place is not null and g.parent_run_id is not null;
+
+-- name: next_workflow_due
+select t.run_at
+from weft.tasks as t
+where t.state = 'scheduled' and t.kind like 'workflow:%%'
+order by t.run_at
+limit 1;
