@@ -37,11 +37,11 @@ def list_workflows(*, limit: int, where: Where, as_json: bool) -> None:
 
 
 @workflow.command(epilog="\b\nExamples:\n  weft workflow start checkout '{\"order\": \"o-17\"}'\n"
-                         "  weft workflow start checkout '{\"order\": \"o-17\"}' --key o-17")  # fmt: skip
+                         "  weft workflow start checkout '{\"order\": \"o-17\"}' --idempotency-key o-17")  # fmt: skip
 @click.argument("name")
 @click.argument("arguments", metavar="[JSON]", required=False)
 @click.option("--version", metavar="VERSION", help="The newest, if not given.")
-@click.option("--key", "start_key", metavar="KEY", help="Answer the run that was started with this key, if there is one.")
+@click.option("--idempotency-key", "start_key", metavar="KEY", help="Answer the run that was started with this key, if there is one.")
 @connecting.options
 @as_json
 def start(
