@@ -27,7 +27,6 @@ POINTS = (
     "claim: answered", "limited claim: before commit",
     "beat: before", "beat: answered",
     "settle: before", "settle: between statements", "settle: committed",
-    "checkpoint: before", "checkpoint: committed",
     "advance: decided", "advance: written",
     "cancel: before commit", "cancel: committed",
     "redrive: before commit",

@@ -18,6 +18,8 @@ from weft.sdk.workflow import Workflow
 
 SQL = statements.load("weft.flows")
 
+BATCH = checkpoint.WAKES
+
 _CANCELLED = '{"type": "Cancelled", "message": "its task was cancelled"}'
 
 
@@ -172,10 +174,6 @@ async def next_due(tx: Tx) -> dt.datetime | None:
     """When the next run that sleeps goes on by itself."""
     found: dt.datetime | None = await tx.value(SQL.next_workflow_due)
     return found
-
-
-async def unheard(tx: Tx) -> bool:
-    return bool(await tx.value(SQL.unheard_messages))
 
 
 async def sweep(tx: Tx) -> int:

@@ -46,7 +46,7 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
         Chore(name="run sweeper", every=_seconds(2), peek=runs.told, once=runs.sweep, batch=runs.BATCH),
         Chore(name="run starter", every=_seconds(1), peek=runs.waiting, once=runs.admit, batch=runs.BATCH),
-        Chore(name="workflow waker", every=_seconds(1), peek=workflows.unheard, once=workflows.sweep),
+        Chore(name="workflow waker", every=_seconds(2), once=workflows.sweep, batch=workflows.BATCH),
         Chore(name="run deadlines", every=_seconds(1), once=runs.deadlines, batch=runs.BATCH),
         Chore(name="run pruner", every=_seconds(60), once=runs.pruning(retention), batch=runs.BATCH),
     ]

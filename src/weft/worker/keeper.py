@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from weft.base import crash, errors
+from weft.base import errors
 from weft.db.database import Database
 from weft.flows import checkpoint, workflows
 from weft.flows.checkpoint import Written
@@ -93,10 +93,8 @@ class Keeper:
         self.load: Shared[str, Loaded | None] = Shared(self._load, batch=200)
 
     async def _keep(self, written: Sequence[Written]) -> list[dt.datetime | Exception]:
-        crash.point("checkpoint: before")
         async with self._database.once() as tx:
             now, held = await checkpoint.keep(tx, written)
-        crash.point("checkpoint: committed")
         return [now if one.run in held else errors.LeaseLost(f"run {one.run} is no longer ours") for one in written]
 
     async def _load(self, runs: Sequence[str]) -> list[Loaded | Exception | None]:

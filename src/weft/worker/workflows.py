@@ -278,6 +278,8 @@ class Executor:
             now, held = await checkpoint.keep(tx, [written])
             if not held:
                 raise errors.LeaseLost(f"run {live.task.id} is no longer ours")
+            if live.task.rest.losses:
+                await workflows.forgive(tx, [live.task.id])
             await self._visit("before a transaction's commit", live.task)
         await self._visit("after a transaction's commit", live.task)
         return record._replace(at=now)

@@ -258,9 +258,6 @@ heard as (
 select w.queue
 from woken as w;
 
--- name: unheard_messages
-select exists (select from weft.messages as m where not m.heard);
-
 -- Messages to runs that are over.
 -- name: drop_messages
 delete from weft.messages as m
