@@ -41,7 +41,8 @@ def list_workflows(*, limit: int, where: Where, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("arguments", metavar="[JSON]", required=False)
 @click.option("--version", metavar="VERSION", help="The newest, if not given.")
-@click.option("--idempotency-key", "start_key", metavar="KEY", help="Answer the run that was started with this key, if there is one.")
+@click.option("--idempotency-key", "start_key", metavar="KEY",
+              help="Answer the run that was started with this key, if there is one.")  # fmt: skip
 @connecting.options
 @as_json
 def start(
