@@ -17,6 +17,7 @@ SAYS = {
     "aiopslab": ["completed", "'submitted': 'geo'", "kubectl get pods: geo-7c9f: CrashLoopBackOff"],
     "batches": ["a call with several rows", "stored ada", "failed: no name", "stored grace"],
     "dag": ["in 'load': the warehouse is away", "again: ['load']", "{'result': 14}", "square completed [1, 4, 9]"],
+    "checkout": ["o-1: ['hat shipped', 'coat shipped']", "refunded payment of 700", "o-2: compensated because not approved"],
     "from_sync_code": ["the same task: True created: False", "5"],
     "hello": ["sent to ada@example.com", "info sending {'to': 'ada@example.com'}"],
     "ordered": ["a0 a1 a2 a3 a4", "b0 b1 b2 b3 b4"],

@@ -53,6 +53,7 @@ ROWS = {
     "definitions": "(org_id, kind, name, version) values (%(org)s, 'dag', 'd', 'v')",
     "definition_versions": "(definition_id, org_id, version, number, plan_hash) "
     "select d.id, d.org_id, 'v', 1, repeat('a', 64) from weft.definitions as d where d.org_id = %(org)s",
+    "messages": "(run_id, org_id, kind, name) values (weft.uuid7(), %(org)s, 'signal', 's')",
     "runs": "(org_id, kind, name) values (%(org)s, 'dag', 'd')",
     "steps": "(id, run_id, org_id, frame_id, node) values (weft.uuid7(), weft.uuid7(), %(org)s, weft.uuid7(), 'n')",
     "journal": "(org_id, actor, action, object_type, object_id) values (%(org)s, 'a', 'b', 'c', 'd')",
@@ -107,9 +108,9 @@ async def test_every_table_forces_row_level_security_on_everybody(tx: Tx) -> Non
     assert {name for (name,) in found} == NOBODYS
 
 
-FOR_EVERYBODY = {("queues", "everybodys"), ("change_inbox", "tenant")}
-"""Policies for tenants that name no org, and why they may: what holds for every org binds each; and an inbox that tenants
-append to and cannot read."""
+FOR_EVERYBODY = {("queues", "everybodys"), ("workflows", "everybodys"), ("change_inbox", "tenant")}
+"""Policies for tenants that name no org, and why they may: what holds for every org binds each; code is nobody's
+own; and an inbox that tenants append to and cannot read."""
 
 
 async def test_every_policy_for_tenants_names_their_org(tx: Tx) -> None:

@@ -149,6 +149,7 @@ STATES = {
     ("runs", "state"): flows.RunState,
     ("runs", "trigger"): flows.Trigger,
     ("steps", "state"): flows.StepState,
+    ("messages", "kind"): flows.MessageKind,
 }
 
 

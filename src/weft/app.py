@@ -13,28 +13,15 @@ Everything is async; `app.sync` offers the same calls to code that is not.
 import asyncio
 import contextlib
 import datetime as dt
-import os
-import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
-from weft.access import hosts
 from weft.base import config, crash, durations, errors, ids
-from weft.base.memory import Memory
-from weft.base.version import VERSION
-from weft.client.client import Client
-from weft.client.work import Work
-from weft.cluster import nodes
-from weft.cluster.model import LEASE
-from weft.cluster.pulse import Pulse
-from weft.contrib.aiopslab import chores as aiopslab
-from weft.dagfile.payload import STARTS
-from weft.db import fitting
-from weft.db.database import Database
-from weft.db.notify import Hub
 from weft.parts.dags import Dags, DeclaredDag, Runs
+from weft.parts.durable import Durable
 from weft.parts.jobs import Jobs
+from weft.parts.processes import Processes
 from weft.queue import enqueue, explain, new, tasks
 from weft.queue.explain import Explanation
 from weft.queue.model import Enqueued, LogLine, TaskView
@@ -42,42 +29,24 @@ from weft.queue.new import Options
 from weft.sdk import loading
 from weft.sdk import task as declarations
 from weft.sdk.synchronous import Synchronous
-from weft.sdk.task import Registry, Task
+from weft.sdk.task import Task
 from weft.settle import rescue
-from weft.upkeep.upkeep import Upkeep
-from weft.worker import builtin
-from weft.worker.direct import DatabaseEngine
-from weft.worker.http import HttpEngine
-from weft.worker.worker import Worker
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_HOSTS_KEPT = 10.0
-"""Seconds that an org's allowed hosts are remembered."""
-_ORGS_KEPT = 10_000
 
-ROLES = ("gateway", "function", "worker", "scheduler")
-
-
-class App:
+class App(Durable, Processes):
     """Your tasks and the database they live in. Cheap to make; connects on first use."""
 
     def __init__(
         self, *, database_url: str | None = None, settings: config.Settings | None = None, name: str | None = None
     ) -> None:
         """`name` says whose the jobs are that `@app.cron` declares; unset, it is the module that makes the app."""
-        self.settings = settings or config.load(database_url=database_url)
-        self.registry = Registry()
+        super().__init__(settings or config.load(database_url=database_url))
         self.jobs = Jobs(self.open, registry=self.registry, owner=f"app:{name or loading.caller()}")
         self.sync = Synchronous(self)
         self.dags, self.runs = Dags(self), Runs(self)
-        self._database: Database | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._hub: Hub | None = None
-        self._hub_task: asyncio.Task[None] | None = None
-        self._opening = asyncio.Lock()
-        self._allowed: Memory[str, tuple[str, ...]] = Memory(seconds=_HOSTS_KEPT, most=_ORGS_KEPT)
 
     # declaring
 
@@ -101,6 +70,7 @@ class App:
         """Declares a job that runs the task below at these times: `timezone=`, `name=`, `args=`, and words of a job such as
         `misfire=`. A worker of this app writes it when it starts, and pauses one that is not declared any more."""
         return self.jobs.declaring(expression, **words)
+
     @overload
     def dag(self, function: Callable[..., Any], /) -> DeclaredDag: ...
     @overload
@@ -159,7 +129,7 @@ class App:
             return task.kind, task.options
         if not isinstance(task, str):
             raise errors.UnknownKind(f"enqueue takes a task or its name, not {task!r}; decorate it with @app.task")
-        found = self.registry.get(task) or next((one for one in self._handlers() if one.kind == task), None)
+        found = self.registry.get(task) or next((one for one in self.handlers() if one.kind == task), None)
         return task, found.options if found is not None else None
 
     async def _must_be_served(self, kind: str) -> None:
@@ -185,7 +155,7 @@ class App:
         """Waits for a task and answers its result; raises TaskFailed, TaskCancelled, TaskTimedOut or ResultTimeout."""
         limit = None if timeout is None else durations.parse(timeout, name="timeout").total_seconds()
         changed = asyncio.Event()
-        hub = await self._listening()
+        hub = await self.listening()
         remove = hub.add("weft_changes", lambda _payload: changed.set())
         try:
             async with asyncio.timeout(limit):
@@ -224,164 +194,6 @@ class App:
         async with (await self.open()).once() as tx:
             return await tasks.logs(tx, id=_id(id), org=org, after=after)
 
-    @contextlib.asynccontextmanager
-    async def tx(self, *, org: uuid.UUID | None = None) -> AsyncIterator[Any]:
-        """A transaction for the functions of `weft.queue`, `weft.cluster` and the like."""
-        async with (await self.open()).tx(org=org) as tx:
-            yield tx
-
-    # life
-
-    async def open(self) -> Database:
-        """Connects, once per event loop. The embedded database is migrated by itself; another must fit."""
-        if self._database is not None and self._loop is asyncio.get_running_loop():
-            return self._database
-        async with self._opening:
-            if self._database is None or self._loop is not asyncio.get_running_loop():
-                database = Database(self.settings)
-                try:
-                    await fitting.fit(database)
-                    await database.open()
-                except BaseException:
-                    await database.close()
-                    raise
-                self._database, self._loop = database, asyncio.get_running_loop()
-        return self._database
-
-    async def close(self) -> None:
-        if self._hub_task is not None:
-            self._hub_task.cancel()
-            await asyncio.gather(self._hub_task, return_exceptions=True)
-            self._hub = self._hub_task = None
-        if self._database is not None:
-            await self._database.close()
-            self._database = None
-
-    async def __aenter__(self) -> "App":
-        await self.open()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
-    @contextlib.asynccontextmanager
-    async def worker(
-        self, *, queues: Sequence[str] = (), concurrency: int = 50, capabilities: Sequence[str] = (),
-        roles: Sequence[str] = ROLES, target: str | None = None, grace: float = 30.0, max_tasks: int | None = None,
-        lease: dt.timedelta = LEASE,
-    ) -> AsyncIterator[Worker]:  # fmt: skip
-        """A running worker of this process; it drains when the block ends. With role `scheduler` it may lead upkeep.
-
-        `lease` is how long the worker may be out of touch before its tasks are run elsewhere; it beats four times in it.
-        """
-        database = await self.open()
-        await self.jobs.declare()
-        await self.dags.save()
-        hub = await self._listening()
-        handlers = self._handlers()
-        node = nodes.here(
-            version=VERSION, roles=roles, queues=queues, handlers=[task.kind for task in handlers],
-            capabilities=capabilities, concurrency=concurrency, lease=lease,
-        )  # fmt: skip
-        pulse = Pulse(database, node=node, every=lease / 4)
-        worker = Worker(
-            DatabaseEngine(database, hub=hub, pulse=pulse), handlers=handlers, queues=queues, capabilities=capabilities,
-            concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
-        )  # fmt: skip
-        await pulse.start()
-        upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
-        working = asyncio.create_task(worker.run())
-        try:
-            yield worker
-        finally:
-            pulse.drain()
-            worker.drain()
-            await asyncio.gather(working, return_exceptions=True)
-            upkeep.cancel()
-            await asyncio.gather(upkeep, return_exceptions=True)
-            await pulse.stop()
-        # a worker that broke must be heard of
-        if not working.cancelled() and (broken := working.exception()) is not None:
-            raise broken
-
-    @contextlib.asynccontextmanager
-    async def http_worker(
-        self, url: str, *, key: str, name: str | None = None, queues: Sequence[str] = (), concurrency: int = 50,
-        capabilities: Sequence[str] = (), target: str | None = None, grace: float = 30.0, max_tasks: int | None = None,
-    ) -> AsyncIterator[Worker]:  # fmt: skip
-        """A running worker that has no database, only a server's address and a worker key; the same handlers run.
-
-        `name` must be unlike any other worker's of the org; unset, it is made from the host, the process and chance.
-        """
-        name = name or f"{socket.gethostname()}-{os.getpid()}-{ids.token().hex[:6]}"
-        async with Client(url, key, tries=1) as client:
-            engine = HttpEngine(Work(client, worker=name))
-            await engine.arrive()
-            worker = Worker(
-                engine, handlers=self._handlers(started=False), queues=queues, capabilities=capabilities,
-                concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
-            )  # fmt: skip
-            working = asyncio.create_task(worker.run())
-            try:
-                yield worker
-            finally:
-                worker.drain()
-                await engine.drain()
-                await asyncio.gather(working, return_exceptions=True)
-                await engine.leave()
-        if not working.cancelled() and (broken := working.exception()) is not None:
-            raise broken
-
-    @contextlib.asynccontextmanager
-    async def node(self, *, roles: Sequence[str] = ("gateway",), http_port: int = 0) -> AsyncIterator[Hub]:
-        """A node of this process that runs no tasks, as a server is; with role `scheduler` it may lead upkeep.
-
-        Answers what hears the database's notifications.
-        """
-        database = await self.open()
-        hub = await self._listening()
-        pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
-        await pulse.start()
-        upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
-        try:
-            yield hub
-        finally:
-            upkeep.cancel()
-            await asyncio.gather(upkeep, return_exceptions=True)
-            await pulse.stop()
-
-    def _handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
-        """What this app declares, and the built-in kinds it does not declare itself; runs are `started` by a database."""
-        theirs = Registry()
-        for function, name, options in builtin.builtin_tasks(self.settings, hosts=self._hosts):
-            theirs.add(function, name=name, version=None, **options)
-        if started:
-            theirs.add(self.runs.starts, name=STARTS, version=None)
-        return [*self.registry, *(task for task in theirs if self.registry.get(task.kind) is None)]
-
-    async def _hosts(self, org: str) -> tuple[str, ...]:
-        """Private hosts that an org's tasks may call; a worker that has no database knows of none."""
-        if self._database is None:
-            return ()
-        asked, known = self._allowed.now(), self._allowed.get(org)
-        if known is None:
-            async with self._database.once() as tx:
-                known = self._allowed.keep(org, await hosts.of(tx, uuid.UUID(org)), asked=asked)
-        return known
-
-    def _upkeep(self, database: Database, pulse: Pulse, hub: Hub) -> Upkeep:
-        return Upkeep(database, pulse, retention=self._retention(), more=aiopslab.CHORES, hub=hub)
-
-    def _retention(self) -> dt.timedelta | None:
-        days = self.settings.retention_days
-        return None if days is None else dt.timedelta(days=days)
-
-    async def _listening(self) -> Hub:
-        database = await self.open()
-        if self._hub is None:
-            self._hub = Hub(database)
-            self._hub_task = asyncio.create_task(self._hub.run())
-        return self._hub
 
 
 def _id(id: uuid.UUID | str) -> uuid.UUID:

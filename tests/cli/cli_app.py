@@ -47,3 +47,14 @@ def apart() -> int:
 @app.task(max_attempts=1)
 async def fail() -> None:
     raise ValueError("it never works")
+
+
+@app.step
+async def charged(cents: int) -> str:
+    return f"p-{cents}"
+
+
+@app.workflow(signals=["approval"])
+async def checkout(cents: int) -> list[object]:
+    payment = await charged(cents)
+    return [payment, await app.wait_for("approval")]

@@ -62,6 +62,9 @@ ACTIONS: dict[str, frozenset[Role]] = {
     "dag.write": _WRITE,
     "dag.run": _WRITE,
     "run.read": _READ,
+    "run.write": _WRITE,
+    "workflow.read": _READ,
+    "workflow.run": _WRITE,
 }
 
 UNSCOPED = frozenset({"me.read"})

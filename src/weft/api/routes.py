@@ -18,6 +18,7 @@ from weft.api import (
     orgs,
     queues,
     roles,
+    run_steering,
     runs,
     secrets,
     task_output,
@@ -26,6 +27,7 @@ from weft.api import (
     users,
     work_secrets,
     worker_protocol,
+    workflows,
 )
 from weft.api.operation import Operation
 
@@ -42,6 +44,8 @@ FILES = (
     dags,
     dag_runs,
     runs,
+    workflows,
+    run_steering,
     nodes,
     locks,
     worker_protocol,

@@ -139,7 +139,7 @@ def _step(step: StepView) -> Step:
 
 
 _ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
-_RUN: dict[str, Any] = {
+RUN_EXAMPLE: dict[str, Any] = {
     "id": _ID, "kind": "dag", "name": "etl-pipeline", "definition_id": _ID, "version": None, "state": "completed",
     "params": {"day": "2026-01-15"}, "config": {}, "output": {"rows": 10}, "error": None, "idempotency_key": None,
     "trigger": "manual", "actor": "key:ops", "parent_run_id": None, "parent_step_id": None,
@@ -157,11 +157,11 @@ _STEP = {
 OPERATIONS = (
     Operation(
         "GET", "/v1/runs", action="run.read", handler=page, summary="Runs of every kind, newest first", query=RunsQuery,
-        answer=RunPage, example={"state": "failed"}, answer_example={"items": [_RUN], "next_cursor": None},
+        answer=RunPage, example={"state": "failed"}, answer_example={"items": [RUN_EXAMPLE], "next_cursor": None},
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}", action="run.read", handler=get, summary="A run", answer=Run, errors=("NOT_FOUND",),
-        answer_example=_RUN,
+        answer_example=RUN_EXAMPLE,
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}/steps", action="run.read", handler=steps, summary="Every step of a run, block by block",

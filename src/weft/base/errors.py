@@ -23,12 +23,15 @@
     │   ├── JobExists           a job with this name is there
     │   ├── VersionConflict     it was changed since you read it
     │   ├── QuotaExceeded       the org has all it may have
-    │   └── KeyReused           an Idempotency-Key came with another request before
+    │   ├── KeyReused           an Idempotency-Key came with another request before
+    │   ├── HistoryMismatch     a workflow's code does not fit the history of its run
+    │   └── ForeignAwait        a workflow awaited what cannot be replayed
     ├── MethodNotAllowed        HTTP: the path is there, but not for this verb
     ├── RateLimited             too much in too short a time; try again later
     ├── TaskFailed              raised to whoever awaits the result of a task that failed
     │   ├── TaskCancelled
-    │   └── TaskTimedOut
+    │   ├── TaskTimedOut
+    │   └── StepFailed          raised in a workflow by a step or a child that failed for good
     ├── ExpressionFailed        an expression of a plan has no value
     ├── SchedulerUnavailable    nobody leads, so nothing would be fired
     ├── ResultTimeout           the task has not ended within the time you gave
@@ -218,6 +221,18 @@ class KeyReused(Conflict):
     code = "IDEMPOTENCY_KEY_REUSED"
 
 
+class HistoryMismatch(Conflict):
+    """The workflow's code does not fit the history of its run."""
+
+    code = "HISTORY_MISMATCH"
+
+
+class ForeignAwait(Conflict):
+    """The workflow awaited something that cannot be replayed."""
+
+    code = "FOREIGN_AWAIT"
+
+
 class TaskFailed(WeftError):
     """The task failed."""
 
@@ -234,6 +249,18 @@ class TaskTimedOut(TaskFailed):
     """The task ran longer than its timeout."""
 
     code = "TASK_TIMED_OUT"
+
+
+class StepFailed(TaskFailed):
+    """A step of the workflow failed."""
+
+    code = "STEP_FAILED"
+
+    @property
+    def error_type(self) -> str | None:
+        """The name of the exception that the step raised."""
+        found: str | None = self.details.get("error_type")
+        return found
 
 
 class ExpressionFailed(WeftError):

@@ -21,7 +21,8 @@ Show = Callable[[Any], RenderableType]
 COLOURS = {
     "completed": "green", "failed": "red", "timed_out": "red", "cancelled": "yellow", "running": "cyan",
     "ready": "white", "scheduled": "blue", "blocked": "magenta", "active": "green", "draining": "yellow",
-    "dead": "red", "starting": "cyan",
+    "dead": "red", "starting": "cyan", "waiting": "blue", "compensating": "yellow", "compensated": "yellow",
+    "paused": "magenta", "skipped": "yellow", "pending": "white",
 }  # fmt: skip
 
 

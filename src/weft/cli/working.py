@@ -14,10 +14,11 @@ from typing import Any
 
 import click
 
-from weft.app import ROLES, App
+from weft.app import App
 from weft.cli import running
 from weft.cli.stopping import Stopping
 from weft.cluster import leaders
+from weft.parts.processes import ROLES
 from weft.worker.worker import Worker
 
 log = logging.getLogger("weft.cli")

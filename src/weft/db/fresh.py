@@ -26,6 +26,7 @@ FILES = (
     "flows/functions.sql",
     "jobs/schema.sql",
     "jobs/functions.sql",
+    "flows/workflows.sql",
     "views/forge.sql",
     "views/afl.sql",
     "views/orchestration.sql",

@@ -27,6 +27,9 @@ begin
     if start.key is not null then
         perform weft.check_key('key', start.key);
     end if;
+    if start.what = 'workflow' then
+        return (select w.id from weft.start_workflow(start.name, start.params, key => start.key, org => the_org) as w);
+    end if;
     select d.* into found_definition
     from weft.definitions as d
     where d.org_id = the_org and d.kind = start.what and d.name = start.name and d.status <> 'deleted';

@@ -13,6 +13,7 @@ RunState = Literal[
 StepState = Literal[
     "pending", "running", "completed", "failed", "timed_out", "cancelled", "upstream_failed", "skipped", "compensated",
 ]  # fmt: skip
+MessageKind = Literal["signal", "child", "cancel", "pause"]
 Kind = Literal["dag", "workflow", "flow"]
 Status = Literal["active", "paused", "deleted"]
 """Of a definition."""

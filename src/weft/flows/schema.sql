@@ -84,7 +84,10 @@ create table weft.runs (
     retention interval,
     created_at timestamptz not null default weft.now(),
     started_at timestamptz,
-    finished_at timestamptz
+    finished_at timestamptz,
+    -- what a workflow says of itself while it runs (`set_state`), and the patches its code was told that it has
+    published jsonb,
+    patches text[]
 )
 with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
@@ -137,7 +140,10 @@ create table weft.steps (
     error jsonb,
     created_at timestamptz not null default weft.now(),
     started_at timestamptz,
-    finished_at timestamptz
+    finished_at timestamptz,
+    -- of a workflow: what kind of operation (its node is name#position), and the how-many-eth that the code was told of
+    operation text,
+    number integer
 )
 with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 

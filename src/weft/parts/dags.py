@@ -11,11 +11,12 @@ from weft.base import durations, errors, ids
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
-from weft.flows import definitions, look, operate, start, why
+from weft.flows import definitions, look, operate, start, steering, why
 from weft.flows.definitions import Definition, Saved
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState
 from weft.flows.start import Started, Wish
+from weft.flows.steering import Difference
 from weft.jobs import dags as schedules
 from weft.queue.explain import Explanation
 from weft.sdk import dag as building
@@ -147,17 +148,54 @@ class Runs:
         async with (await self._app.open()).tx() as tx:
             return await why.why(tx, id, org=org)
 
-    async def cancel(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> bool:
+    async def cancel(self, id: uuid.UUID, *, compensate: bool = True, org: uuid.UUID = ids.DEFAULT_ORG) -> bool:
+        """`compensate=False` leaves what a workflow did as it is."""
         async with (await self._app.open()).tx() as tx:
+            if (await look.run(tx, id, org=org)).kind == "workflow":
+                return await steering.cancel(tx, id, org=org, actor=_ACTOR, compensate=compensate)
             return await operate.cancel(tx, id, org=org, actor=_ACTOR)
 
     async def pause(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> None:
         async with (await self._app.open()).tx() as tx:
-            await operate.pause(tx, id, org=org, actor=_ACTOR)
+            if (await look.run(tx, id, org=org)).kind == "workflow":
+                await steering.pause(tx, id, org=org, actor=_ACTOR)
+            else:
+                await operate.pause(tx, id, org=org, actor=_ACTOR)
 
     async def resume(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> None:
         async with (await self._app.open()).tx() as tx:
-            await operate.resume(tx, id, org=org, actor=_ACTOR)
+            if (await look.run(tx, id, org=org)).kind == "workflow":
+                await steering.resume(tx, id, org=org, actor=_ACTOR)
+            else:
+                await operate.resume(tx, id, org=org, actor=_ACTOR)
+
+    async def retry(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> str | None:
+        """A failed workflow goes on from the step that failed; answers that step."""
+        async with (await self._app.open()).tx() as tx:
+            return await steering.retry(tx, id, org=org, actor=_ACTOR)
+
+    async def skip(self, id: uuid.UUID, step: str, result: Any = None, *, org: uuid.UUID = ids.DEFAULT_ORG) -> None:
+        """A step that failed a workflow counts as done, with this result; the run goes on."""
+        async with (await self._app.open()).tx() as tx:
+            await steering.skip(tx, id, step, result, org=org, actor=_ACTOR)
+
+    async def fork(
+        self, id: uuid.UUID, *, step: str | None = None, arguments: dict[str, Any] | None = None,
+        outputs: dict[str, Any] | None = None, org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> uuid.UUID:  # fmt: skip
+        """A new run of a workflow with another's history up to a step, with other arguments or outputs."""
+        async with (await self._app.open()).tx() as tx:
+            return await steering.fork(tx, id, org=org, actor=_ACTOR, step=step, arguments=arguments, outputs=outputs)
+
+    async def diff(self, left: uuid.UUID, right: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Difference]:
+        """The steps that two runs of workflows do not have alike."""
+        async with (await self._app.open()).tx() as tx:
+            return await steering.diff(tx, left, right, org=org)
+
+    async def published(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Any:
+        """What a workflow said of itself with `app.set_state`."""
+        async with (await self._app.open()).once() as tx:
+            return await steering.published(tx, id, org=org)
 
     async def rerun(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[str]:
         """Runs what failed again, and what hangs on it; answers those nodes."""

@@ -52,6 +52,8 @@ create table weft.tasks (
     -- ended attempts before this one: [{attempt, outcome, error, node_id, claimed_at, ended_at}]
     attempts jsonb,
     error jsonb,
+    -- something came for its run while it ran: it is ready again at once when it parks
+    told boolean not null default false,
     check ((concurrency_key is null) = (concurrency is null)),
     check ((state = 'running') = (lease_token is not null))
 )
@@ -75,6 +77,7 @@ create index tasks_running on weft.tasks (claimed_at) where state = 'running';
 create index tasks_limited on weft.tasks (org_id, queue) where state = 'running' and limited;
 create index tasks_leased on weft.tasks (lease_until) where lease_until is not null;
 create index tasks_cancelling on weft.tasks (node_id) where cancel_requested_at is not null;
+create index tasks_told on weft.tasks (node_id) where told;
 create index tasks_by_key on weft.tasks (org_id, concurrency_key, state, id) where concurrency_key is not null;
 create index tasks_blocked on weft.tasks (org_id, concurrency_key, urgency, run_at, id) where state = 'blocked';
 create unique index tasks_dedupe on weft.tasks (org_id, kind, dedupe_key) where dedupe_key is not null;

@@ -132,6 +132,11 @@ def _options(function: Callable[..., Any], given: dict[str, Any]) -> Options:
     return options
 
 
+def declared_options(function: Callable[..., Any], given: dict[str, Any]) -> Options:
+    """What a declaration says, checked."""
+    return _options(function, given)
+
+
 def check_priority(priority: object) -> int:
     if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= 100:
         raise errors.InvalidInput(f"priority {priority!r} must be a whole number from 0 (last) to 100 (first)")

@@ -5,6 +5,7 @@ from typing import Any, Literal, assert_never
 
 import msgspec
 
+from weft.flows.checkpoint import Written
 from weft.queue.model import DEFAULT_MAX_ATTEMPTS, MAX_LOSSES, Claimed, FinalState, Reason
 from weft.sdk import retry as retries
 
@@ -45,6 +46,8 @@ class Outcome(msgspec.Struct):
     policy: retries.Retry | None = None
     """What the handler's declaration says, if the task says nothing."""
     declared_attempts: int | None = None
+    written: Written | None = None
+    """What the workflow whose wake-up it was has to have written with it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from weft.base import json
 from weft.db.tx import Tx
-from weft.flows import advance
+from weft.flows import advance, workflows
 from weft.queue import finish, orphans
 from weft.settle.outcome import Held, Outcome
 from weft.settle.settle import Settled, settle
@@ -57,6 +57,8 @@ async def cancel(tx: Tx, *, ids: Sequence[str]) -> list[str]:
     if not ids:
         return []
     gone = await finish.cancel_queued(tx, ids)
+    if gone:
+        await workflows.abandon(tx, gone)
     if runs := sorted({one.run for one in gone if one.run is not None}):
         await advance.advance(tx, runs)
     if keys := sorted({(one.org, one.key) for one in gone if one.key is not None}):

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from weft.base import crash
 from weft.db.tx import Tx
 from weft.flows import advance as runs
+from weft.flows import checkpoint, workflows
 from weft.flows.advance import Advanced, Hands
 from weft.queue import finish
 from weft.queue.finish import Ended, Finished, Returned
 from weft.queue.model import FinalState
+from weft.sdk.workflow import PREFIX
 from weft.settle.outcome import Finish, Outcome, Requeue, decide
 
 
@@ -30,7 +32,8 @@ class Settled:
 def is_single(outcomes: Sequence[Outcome]) -> bool:
     """Whether settling these takes one statement, so that no transaction has to be opened around it."""
     return all([
-        one.how == "completed" and one.task.concurrency_key is None and one.task.run_id is None for one in outcomes
+        one.how == "completed" and one.task.concurrency_key is None and one.task.run_id is None and one.written is None
+        for one in outcomes
     ])  # fmt: skip
 
 
@@ -43,9 +46,14 @@ async def settle(
     """
     if is_single(outcomes):
         return await _complete(tx, outcomes)
+    # wake-ups of workflows that end without a word of their workflow
+    without = {one.task.id for one in outcomes if one.written is None and one.task.kind.startswith(PREFIX)}
     ended: list[Ended] = []
     returned: list[Returned] = []
+    parked = [one.written for one in outcomes if one.written is not None and not one.written.ended]
     for outcome in outcomes:
+        if outcome.written is not None and not outcome.written.ended:
+            continue
         ending = decide(outcome)
         if isinstance(ending, Finish):
             ended.append(_ended(outcome, ending))
@@ -59,6 +67,14 @@ async def settle(
         back = await finish.requeue(tx, returned)
         settled |= set(back)
         wake |= {queue for state, queue in back.values() if state == "ready"}
+    if parked:
+        back = await checkpoint.park(tx, parked)
+        settled |= set(back)
+        wake |= {queue for state, queue in back.values() if state == "ready"}
+    if written := [one.written for one in outcomes if one.written is not None and one.task.id in settled]:
+        await checkpoint.end(tx, written)
+    if abandoned := [one for one in ended if one.id in settled and one.id in without]:
+        await workflows.abandon(tx, abandoned)
     keys = {(one.task.org, one.task.concurrency_key) for one in outcomes if one.task.concurrency_key is not None}
     if keys:
         wake |= set(await finish.unblock(tx, [(org, key) for org, key in keys if key is not None]))

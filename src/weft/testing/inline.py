@@ -8,21 +8,25 @@ from weft.cluster.pulse import Pulse
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.flows import chores as runs
+from weft.flows import workflows as durable
 from weft.queue import promote
 from weft.sdk.task import Registry
+from weft.sdk.workflow import Declared
 from weft.worker.direct import DatabaseEngine
 from weft.worker.worker import Worker
+from weft.worker.workflows import Executor, Fault
 
 
 class Runs(Protocol):
     """An App."""
 
     registry: Registry
+    declared: Declared
 
     async def open(self) -> Database: ...
 
 
-async def run_pending(app: Runs, *, concurrency: int = 10) -> int:
+async def run_pending(app: Runs, *, concurrency: int = 10, fault: Fault | None = None) -> int:
     """Claims and runs everything that is ready or due, and whatever that makes ready, until nothing is.
 
     Answers how many attempts ended, retries included. It is a worker in every respect, but for one thing: it ends. What
@@ -31,9 +35,15 @@ async def run_pending(app: Runs, *, concurrency: int = 10) -> int:
     """
     database = await app.open()
     handlers = list(app.registry)
-    node = nodes.here(version=VERSION, handlers=[task.kind for task in handlers], concurrency=concurrency)
+    workflows = list(app.declared.workflows)
+    node = nodes.here(version=VERSION, handlers=[*(task.kind for task in handlers), *workflows], concurrency=concurrency)
     pulse = Pulse(database, node=node)
-    worker = Worker(DatabaseEngine(database, hub=Hub(database), pulse=pulse), handlers=handlers, concurrency=concurrency)
+    executor = Executor(database, app.declared, node_id=node.id, threads=concurrency, fault=fault)
+    await executor.declare()
+    worker = Worker(
+        DatabaseEngine(database, hub=Hub(database), pulse=pulse), handlers=[*handlers, *executor.handlers()],
+        concurrency=concurrency,
+    )  # fmt: skip
 
     async def let_in() -> None:
         """What the leader's upkeep does elsewhere."""
@@ -43,9 +53,11 @@ async def run_pending(app: Runs, *, concurrency: int = 10) -> int:
             await promote.unblock(tx)
             await runs.sweep(tx)
             await runs.admit(tx)
+            await durable.sweep(tx)
 
     await pulse.start()
     try:
         return await worker.run_ready(let_in)
     finally:
+        executor.close()
         await pulse.stop()

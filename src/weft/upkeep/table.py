@@ -7,6 +7,7 @@ from weft.access import idempotency, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
 from weft.flows import chores as runs
+from weft.flows import workflows
 from weft.jobs import backfill, scheduler
 from weft.journal import audit, feed, outbox, sequence
 from weft.queue import promote, prune
@@ -62,6 +63,7 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
         Chore(name="outbox pruner", every=_seconds(300), once=outbox.prune, batch=outbox.BATCH),
         Chore(name="run sweeper", every=_seconds(2), peek=runs.told, once=runs.sweep, batch=runs.BATCH),
         Chore(name="run starter", every=_seconds(1), peek=runs.waiting, once=runs.admit, batch=runs.BATCH),
+        Chore(name="workflow waker", every=_seconds(2), once=workflows.sweep, batch=workflows.BATCH),
         Chore(name="run deadlines", every=_seconds(1), peek=runs.late, once=runs.deadlines, batch=runs.BATCH),
         Chore(name="run pruner", every=_seconds(60), once=runs.pruning(retention), batch=runs.BATCH),
         *more,

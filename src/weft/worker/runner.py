@@ -190,12 +190,16 @@ class Runners:
                     result = await handler.function(**handler.arguments(attempt.payload))
                 else:
                     result = await self._call(attempt, handler, handler.arguments(attempt.payload))
-                text = None if result is None else ending.written(result, hidden=attempt.hidden)
+                said = result if type(result) is Outcome else None
+                text = None if result is None or said is not None else ending.written(result, hidden=attempt.hidden)
             except BaseException as error:  # noqa: BLE001 - user code: whatever it raises is an outcome
                 outcome = self._ended(attempt, handler, error)
                 self.handled[task.kind][1] += 1
             else:
-                if attempt._stopped is None:
+                if said is not None:
+                    outcome = said  # it ends its own way: what follows from it is written with it
+                    self.handled[task.kind][0] += 1
+                elif attempt._stopped is None:
                     outcome = Outcome(task, "completed", text, None, True, None, attempt.started - task.claimed)
                     self.handled[task.kind][0] += 1
                 else:
@@ -203,7 +207,9 @@ class Runners:
                     self.handled[task.kind][1] += 1
             self._report(outcome)
         finally:
-            del self.running[task.id]
+            # one that was taken away from us may have come back to us meanwhile
+            if self.running.get(task.id) is attempt:
+                del self.running[task.id]
             self.finished += 1
 
     async def _batch(self, attempt: Attempt, handler: Task[Any, Any]) -> None:

@@ -1,0 +1,238 @@
+"""`weft run`: runs of DAGs and workflows, and what can be done to those of workflows."""
+
+import uuid
+from typing import Any
+
+import click
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from weft.base import errors, json
+from weft.cli import connecting, listing, loop, output, showing
+from weft.cli.connecting import Where
+from weft.cli.listing import Gathered, Listing
+from weft.client import client as clients
+from weft.client.client import Client
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+STATES = (
+    "created", "running", "waiting", "paused", "completed", "failed", "compensating", "compensated", "cancelled", "blocked",
+)  # fmt: skip
+_ID = "0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
+
+
+@click.group(cls=Listing)
+def run() -> None:
+    """Look at runs, send them signals, cancel, pause, retry and fork them. `weft run` alone lists."""
+
+
+@run.command(name="list", epilog="\b\nExamples:\n  weft run list --watch\n  weft run list --state failed --name checkout")
+@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only of this state. Repeatable.")
+@click.option("--name", metavar="NAME", help="Only runs of this workflow or DAG.")
+@click.option("--kind", type=click.Choice(["workflow", "dag", "flow"]), help="Only of this kind.")
+@listing.limit()
+@showing.watching
+@connecting.options
+@as_json
+def list_runs(
+    *, states: tuple[str, ...], limit: int, watch: bool, every: float, where: Where, as_json: bool, **given: Any
+) -> None:
+    """Show runs, newest first."""
+    query = listing.filters({**given, "state": list(states) or None})
+
+    async def look(client: Client) -> Gathered:
+        return await listing.gather(client, "/v1/runs", query=query, most=limit)
+
+    showing.present(look, _table, where=where, every=every if watch else None, as_json=as_json)
+
+
+@run.command(epilog=f"\b\nExamples:\n  weft run show {_ID}\n  weft run show {_ID} --watch")
+@click.argument("id")
+@showing.watching
+@connecting.options
+@as_json
+def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
+    """A run as a tree of what it has done, live with --watch."""
+    wanted = run_id(id)
+
+    async def look(client: Client) -> Any:
+        found = await client.get(clients.path("/v1/runs/{}", wanted))
+        if found["kind"] == "workflow":
+            answer = await client.get(clients.path("/v1/runs/{}/checkpoints", wanted))
+            state = await client.get(clients.path("/v1/runs/{}/state", wanted))
+            return {**found, "checkpoints": answer["items"], "published": state["state"]}
+        path = clients.path("/v1/runs/{}/steps", wanted)
+        return {**found, "steps": [step async for step in client.pages(path, most=1000)]}
+
+    showing.present(look, _tree, where=where, every=every if watch else None, as_json=as_json)
+
+
+@run.command(epilog=f"\b\nExamples:\n  weft run signal {_ID} approval true\n  weft run signal {_ID} paid '{{\"cents\": 5}}'")
+@click.argument("id")
+@click.argument("name")
+@click.argument("value", metavar="[JSON]", required=False)
+@connecting.options
+@as_json
+def signal(*, id: str, name: str, value: str | None, where: Where, as_json: bool) -> None:
+    """Send a signal to a workflow's run; it is kept until the run takes it."""
+    body = {"name": name, "value": given(value, what="VALUE")}
+    _post(id, "signal", body, said=f"sent {name}", where=where, as_json=as_json)
+
+
+@run.command(epilog=f"\b\nExamples:\n  weft run cancel {_ID}\n  weft run cancel {_ID} --no-compensate")
+@click.argument("id")
+@click.option("--no-compensate", "compensate", is_flag=True, flag_value=False, default=True,
+              help="Leave what it did as it is.")  # fmt: skip
+@connecting.options
+@as_json
+def cancel(*, id: str, compensate: bool, where: Where, as_json: bool) -> None:
+    """Cancel a workflow's run, and undo what it did."""
+    _post(id, "cancel", {"compensate": compensate}, said="it will end", where=where, as_json=as_json)
+
+
+@run.command(epilog=f"Example: weft run pause {_ID}")
+@click.argument("id")
+@connecting.options
+@as_json
+def pause(*, id: str, where: Where, as_json: bool) -> None:
+    """Let a workflow's run stand still."""
+    _post(id, "pause", None, said="paused", where=where, as_json=as_json)
+
+
+@run.command(epilog=f"Example: weft run resume {_ID}")
+@click.argument("id")
+@connecting.options
+@as_json
+def resume(*, id: str, where: Where, as_json: bool) -> None:
+    """Let a paused run go on, or one that was blocked by code that is mended now."""
+    _post(id, "resume", None, said="it goes on", where=where, as_json=as_json)
+
+
+@run.command(epilog=f"Example: weft run retry {_ID}")
+@click.argument("id")
+@connecting.options
+@as_json
+def retry(*, id: str, where: Where, as_json: bool) -> None:
+    """Go on with a failed run from the step that failed."""
+    _post(id, "retry", None, said="it goes on from where it failed", where=where, as_json=as_json)
+
+
+@run.command(epilog=f"Example: weft run skip {_ID} ship#3 '\"by hand\"'")
+@click.argument("id")
+@click.argument("step")
+@click.argument("result", metavar="[JSON]", required=False)
+@connecting.options
+@as_json
+def skip(*, id: str, step: str, result: str | None, where: Where, as_json: bool) -> None:
+    """Count a step that failed the run as done, with a result, and go on."""
+    body = {"step": step, "result": given(result, what="RESULT")}
+    _post(id, "skip", body, said=f"skipped {step}", where=where, as_json=as_json)
+
+
+@run.command(epilog=f"\b\nExamples:\n  weft run fork {_ID} --step ship#3\n"
+                    f"  weft run fork {_ID} --output charge#1='\"p-2\"'\n"
+                    f"  weft run fork {_ID} --arguments '{{\"n\": 1}}'")  # fmt: skip
+@click.argument("id")
+@click.option("--step", metavar="STEP", help="Run this step and what comes after it again.")
+@click.option("--arguments", metavar="JSON", help="Other arguments: everything is run again.")
+@click.option("--output", "outputs", multiple=True, metavar="STEP=JSON", help="What a step shall have answered. Repeatable.")
+@connecting.options
+@as_json
+def fork(*, id: str, step: str | None, arguments: str | None, outputs: tuple[str, ...], where: Where, as_json: bool) -> None:
+    """Start a new run with the history of another up to a step, and print its id."""
+    edited = {}
+    for one in outputs:
+        node, separator, text = one.partition("=")
+        if not separator:
+            raise click.UsageError(f"--output {one!r} must be STEP=JSON")
+        edited[node] = given(text, what="--output")
+    body = {"step": step, "arguments": given(arguments, what="--arguments"), "outputs": edited}
+    _post(id, "fork", body, said=None, where=where, as_json=as_json)
+
+
+@run.command(epilog=f"Example: weft run diff {_ID} 0198c5f0-3a11-7d21-8c02-9f3b7a1d2e44")
+@click.argument("left", metavar="A")
+@click.argument("right", metavar="B")
+@connecting.options
+@as_json
+def diff(*, left: str, right: str, where: Where, as_json: bool) -> None:
+    """Compare two runs of workflows, step by step."""
+    path = clients.path("/v1/runs/{}/diff/{}", run_id(left), run_id(right))
+
+    async def look(client: Client) -> Any:
+        return (await client.get(path))["items"]
+
+    showing.present(look, _differences, where=where, every=None, as_json=as_json)
+
+
+def run_id(text: str) -> str:
+    """A run's id as the API takes it; InvalidInput if it is none."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise errors.InvalidInput(f"{text!r} is not a run id (a UUID)") from None
+
+
+def given(text: str | None, *, what: str) -> Any:
+    """JSON of the command line."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise errors.InvalidInput(f"{what} is not JSON: {error}; quote texts: '\"like this\"'") from None
+
+
+def _post(id: str, verb: str, body: Any, *, said: str | None, where: Where, as_json: bool) -> None:
+    wanted = run_id(id)
+
+    async def act() -> Any:
+        async with connecting.connected(where) as client:
+            return await client.post(clients.path(f"/v1/runs/{{}}/{verb}", wanted), body)
+
+    answer = loop.run(act())
+    if as_json:
+        output.write_json(answer if answer is not None else {"id": wanted, "done": verb})
+    else:
+        click.echo(answer["id"] if said is None else said)
+
+
+def _table(found: Gathered) -> RenderableType:
+    rows = [
+        (one["id"], output.moment(one["created_at"]), one["kind"], f"{one['name']} {(one['version'] or '')[:12]}",
+         showing.state(one["state"]))
+        for one in found.items
+    ]  # fmt: skip
+    table = output.rows(("id", "made", "kind", "of", ""), rows, empty="no runs")
+    return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
+
+
+def _tree(found: Any) -> RenderableType:
+    """What a run has done; branches of a gather below the place that opened them."""
+    title = Text.assemble(f"{found['name']} {(found['version'] or '')[:12]}  ", showing.state(found["state"]))
+    tree = Tree(title)
+    places: dict[str, Tree] = {}
+    for one in found.get("checkpoints") or [{**step, "operation": ""} for step in found.get("steps", ())]:
+        _, _, position = one["node"].rpartition("#")
+        branch = position.rpartition(".")[0]
+        if branch not in places:
+            places[branch] = tree.add(Text(branch, style="dim")) if branch else tree
+        places[branch].add(_line(one))
+    if found.get("published") is not None:
+        tree.add(Text(f"says: {showing.plain(showing.compact(found['published']))}"))
+    for name in ("output", "error"):
+        if found[name] is not None:
+            told = found[name].get("message") if name == "error" else showing.compact(found[name])
+            tree.add(Text(f"{name}: {showing.plain(told)}", style="red" if name == "error" else ""))
+    return tree
+
+
+def _line(one: Any) -> Text:
+    outcome = showing.compact(one["output"]) if one["output"] is not None else (one["error"] or {}).get("message", "")
+    return Text.assemble(showing.plain(one["node"]), "  ", showing.state(one["state"]), f"  {showing.plain(outcome)[:100]}")
+
+
+def _differences(found: Any) -> RenderableType:
+    rows = [(one["node"], *(_line(one[side]) if one[side] else "–" for side in ("left", "right"))) for one in found]
+    return output.rows(("step", "A", "B"), rows, empty="no differences")

@@ -1,0 +1,136 @@
+-- What people do to runs of workflows. The run's task has its id; its row is locked first, as a worker's writes do.
+
+-- name: lock_workflow
+select r.state, r.name, r.version, r.params::text, t.state, w.queue
+from weft.runs as r
+left join weft.tasks as t
+    on t.id = r.id
+left join weft.workflows as w
+    on w.name = r.name and w.version = r.version
+where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid and r.kind = 'workflow'
+for update of r;
+
+-- name: lock_wake_up
+select t.state
+from weft.tasks as t
+where t.id = %(id)s::uuid and t.org_id = %(org_id)s::uuid
+for update;
+
+-- Stands still until it is let go.
+-- name: hold_wake_up
+update weft.tasks as t
+set state = 'blocked'
+where t.id = %(id)s::uuid and t.state <> 'running';
+
+-- name: free_wake_up
+update weft.tasks as t
+set state = 'ready', run_at = weft.now()
+where t.id = %(id)s::uuid and t.state in ('blocked', 'scheduled')
+returning weft.wake(t.org_id, t.lane);
+
+-- name: set_workflow_state
+update weft.runs as r
+set state = %(state)s, error = %(error)s::jsonb, finished_at = null
+where r.id = %(id)s::uuid;
+
+-- A run that was over goes on: its task is there again, and knows that it has a history.
+-- name: reopen_workflow
+with past as (
+    delete from weft.task_history as h
+    where h.org_id = %(org_id)s::uuid and h.id = %(id)s::uuid
+),
+task as (
+    insert into weft.tasks (id, org_id, kind, queue, lane, payload, attempt, uncounted)
+    select r.id, r.org_id, 'workflow:' || r.name || ':' || r.version, %(queue)s, %(queue)s, r.params, 1, 1
+    from weft.runs as r
+    where r.id = %(id)s::uuid
+    returning org_id, lane
+)
+update weft.runs as r
+set state = 'running', error = null, output = null, finished_at = null, reruns = r.reruns + 1
+from task as t
+where r.id = %(id)s::uuid
+returning weft.wake(t.org_id, t.lane);
+
+-- name: last_failed_step
+select s.node
+from weft.steps as s
+where s.run_id = %(id)s::uuid and s.operation is not null and s.operation <> 'compensation' and s.state = 'failed'
+order by s.number desc
+limit 1;
+
+-- name: drop_step
+delete from weft.steps as s
+where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null;
+
+-- name: give_step
+update weft.steps as s
+set state = 'skipped', output = %(output)s::jsonb, error = null, finished_at = weft.now()
+where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null and s.state in ('failed', 'pending');
+
+-- name: fork_workflow
+with forked as (
+    insert into weft.runs (
+        org_id, kind, name, version, state, params, trigger, actor, patches, correlation_id, config, created_at)
+    select
+        r.org_id, r.kind, r.name, r.version, 'running', coalesce(%(params)s::jsonb, r.params), 'run', %(actor)s, r.patches,
+        r.correlation_id, jsonb_build_object('forked_from', r.id), r.created_at
+    from weft.runs as r
+    where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid
+    returning id, org_id, name, version, params
+),
+copied as (
+    insert into weft.steps (
+        id, run_id, org_id, frame_id, node, operation, number, state, attempt, params, output, error, started_at,
+        finished_at)
+    select
+        weft.uuid7(), f.id, f.org_id, f.id, s.node, s.operation, s.number,
+        case when s.state = 'compensated' then 'completed' else s.state end, s.attempt, s.params,
+        coalesce(e.output::jsonb, s.output), s.error, s.started_at, s.finished_at
+    from forked as f
+    join weft.steps as s
+        on s.run_id = %(id)s::uuid
+    left join unnest(%(nodes)s::text[], %(outputs)s::text[]) as e (node, output)
+        on e.node = s.node
+    where s.operation is not null and s.operation <> 'compensation' and s.number < %(before)s and s.state <> 'pending'
+),
+task as (
+    insert into weft.tasks (id, org_id, kind, queue, lane, payload, attempt, uncounted)
+    select f.id, f.org_id, 'workflow:' || f.name || ':' || f.version, %(queue)s, %(queue)s, f.params, 1, 1
+    from forked as f
+    returning org_id, lane
+)
+select f.id, (select weft.wake(t.org_id, t.lane) from task as t)
+from forked as f;
+
+-- What a run's history shows: one line for each checkpoint.
+-- name: workflow_steps
+select s.node, s.operation, s.number, s.state, s.attempt, s.output, s.error, s.params ->> 'compensate', s.finished_at
+from weft.steps as s
+where s.run_id = %(id)s::uuid and s.org_id = %(org_id)s::uuid and s.operation is not null
+order by s.number
+limit %(take)s;
+
+-- name: published_state
+select r.published, r.state, r.version
+from weft.runs as r
+where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid and r.kind = 'workflow';
+
+-- Every run that has begun and is not over, for whoever asks whether code still fits.
+-- name: unfinished_workflows
+select r.id::text, r.name, r.version, r.org_id::text
+from weft.runs as r
+where r.kind = 'workflow'
+    and r.finished_at is null
+    and r.state <> 'compensating'
+    and r.id > %(after)s::uuid
+    and (%(org_id)s::uuid is null or r.org_id = %(org_id)s::uuid)
+order by r.id
+limit %(take)s;
+
+-- name: list_workflows
+select w.name, w.version, w.queue, w.signals, w.declared_at
+from weft.workflows as w
+where (w.name, w.version) > (%(after_name)s, %(after_version)s)
+order by w.name, w.version
+limit %(take)s;

@@ -1,0 +1,302 @@
+-- Durable workflows: their runs, checkpoints and messages.
+
+-- name: declare_workflows
+insert into weft.workflows (name, version, queue, signals)
+select v.name, v.version, v.queue, v.signals::text[]
+from unnest(%(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(signals)s::text[]) as v (name, version, queue, signals)
+on conflict (name, version) do update
+set queue = excluded.queue, signals = excluded.signals
+where (weft.workflows.queue, weft.workflows.signals) is distinct from (excluded.queue, excluded.signals);
+
+-- name: start_workflow
+select s.id, s.created
+from weft.start_workflow(
+    name => %(name)s::text, arguments => %(arguments)s::jsonb, version => %(version)s::text, key => %(key)s::text,
+    org => %(org)s::uuid, queue => %(queue)s::text, priority => %(priority)s::integer, parent => %(parent)s::uuid,
+    place => %(place)s::text, correlation_id => %(correlation_id)s::text, trace_parent => %(trace_parent)s::text
+) as s;
+
+-- Many of one workflow, in one statement.
+-- name: start_workflows
+with code as (
+    select w.name, w.version, w.queue
+    from weft.workflows as w
+    where w.name = %(name)s::text and w.version = %(version)s::text
+),
+run as (
+    insert into weft.runs (org_id, kind, name, version, state, params)
+    select %(org)s::uuid, 'workflow', c.name, c.version, 'running', a.value
+    from code as c
+    cross join jsonb_array_elements(%(arguments)s::jsonb) as a
+    returning id, params
+),
+task as (
+    insert into weft.tasks (id, org_id, kind, queue, lane, payload)
+    select r.id, %(org)s::uuid, 'workflow:' || c.name || ':' || c.version, c.queue, c.queue, r.params
+    from run as r
+    cross join code as c
+),
+woken as (
+    select weft.wake(%(org)s::uuid, c.queue)
+    from code as c
+)
+select r.id, (select count(*) from woken)
+from run as r;
+
+-- name: signal
+select weft.signal(%(run)s::uuid, %(name)s::text, %(value)s::jsonb, %(org)s::uuid);
+
+-- name: send_message
+select weft.send(%(run)s::uuid, %(org)s::uuid, %(kind)s::text, %(name)s::text, %(value)s::jsonb, null);
+
+-- What a worker needs to go on with runs it was woken for; nothing of those that are over.
+-- name: load_workflows
+select r.id::text, r.state, r.params::text, r.created_at, r.error, r.patches, weft.now()
+from weft.runs as r
+where r.id = any(%(ids)s::uuid[]) and (%(over)s::boolean or r.finished_at is null);
+
+-- name: load_checkpoints
+select
+    s.run_id::text, s.number, s.node, s.operation, s.state, s.output::text, s.error, s.finished_at, s.attempt, s.params::text
+from weft.steps as s
+where s.run_id = any(%(ids)s::uuid[]) and s.operation is not null
+order by s.run_id, s.number;
+
+-- name: load_messages
+select m.run_id::text, m.id, m.kind, m.name, m.value::text, m.error
+from weft.messages as m
+where m.run_id = any(%(ids)s::uuid[])
+order by m.id;
+
+-- Runs of this node that were told something while they run. The mark stays: who parks the run must see it, for what we
+-- read here may come too late for the run.
+-- name: told_workflows
+select t.id::text
+from weft.tasks as t
+where t.node_id = %(node_id)s::uuid and t.told and t.state = 'running' and t.id = any(%(ids)s::uuid[]);
+
+-- Checkpoints as rows, of runs that are `held`; a step that waited for its next attempt is there already.
+-- piece: kept
+kept as (
+    insert into weft.steps as s (
+        id, run_id, org_id, frame_id, node, operation, number, state, attempt, params, output, error, started_at, finished_at)
+    select
+        weft.uuid7(), v.run_id, h.org_id, v.run_id, v.node, v.operation, v.number, v.state, v.attempt, v.params::jsonb,
+        v.output::jsonb, v.error::jsonb, weft.now(), case when v.state <> 'pending' then weft.now() end
+    from unnest(
+        %(step_runs)s::uuid[], %(step_nodes)s::text[], %(step_operations)s::text[], %(step_numbers)s::integer[],
+        %(step_states)s::text[], %(step_attempts)s::integer[], %(step_params)s::text[], %(step_outputs)s::text[],
+        %(step_errors)s::text[]
+    ) as v (run_id, node, operation, number, state, attempt, params, output, error)
+    join held as h
+        on h.id = v.run_id
+    on conflict (run_id, frame_id, node, element, catching) do update
+    set number = excluded.number,
+        state = excluded.state,
+        attempt = excluded.attempt,
+        params = excluded.params,
+        output = excluded.output,
+        error = excluded.error,
+        finished_at = excluded.finished_at
+    where s.state = 'pending'
+),
+undone as (
+    update weft.steps as s
+    set state = 'compensated'
+    from unnest(%(undone_runs)s::uuid[], %(undone_nodes)s::text[]) as v (run_id, node)
+    join held as h
+        on h.id = v.run_id
+    where s.run_id = v.run_id and s.frame_id = v.run_id and s.node = v.node and s.element = -1 and not s.catching
+),
+heard as (
+    delete from weft.messages as m
+    using unnest(%(message_ids)s::bigint[], %(message_runs)s::uuid[]) as v (id, run_id), held as h
+    where m.id = any(array[v.id]) and h.id = v.run_id
+),
+told as (
+    update weft.runs as r
+    set published = coalesce(v.published::jsonb, r.published),
+        patches = case when v.patches is null then r.patches else v.patches::text[] end,
+        state = coalesce(v.state, r.state),
+        error = coalesce(v.error::jsonb, r.error),
+        started_at = coalesce(r.started_at, weft.now())
+    from unnest(
+        %(told_runs)s::uuid[], %(told_published)s::text[], %(told_patches)s::text[], %(told_states)s::text[],
+        %(told_errors)s::text[]
+    ) as v (run_id, published, patches, state, error)
+    join held as h
+        on h.id = v.run_id
+    where r.id = any(array[v.run_id])
+)
+
+-- Checkpoints of many runs in one commit, each fenced by the lease of its run's task: the row is locked against rescue
+-- until we commit. Answers whose lease it still was, and the time.
+-- name: keep
+with held as materialized (
+    select t.id, t.org_id
+    from unnest(%(ids)s::uuid[], %(tokens)s::uuid[]) as f (id, token)
+    join weft.tasks as t
+        on t.id = any(array[f.id])
+    where t.lease_token = f.token
+    for share of t
+),
+-- use: kept
+select weft.now(), array(select h.id::text from held as h);
+
+-- The same for runs whose task has just been ended or parked in this transaction, with what became of the run.
+-- name: write_workflows
+with held as materialized (
+    select v.id, r.org_id, v.state, v.output, v.error, v.ended, r.parent_run_id, r.config ->> 'place' as place
+    from unnest(
+        %(ids)s::uuid[], %(states)s::text[], %(outputs)s::text[], %(errors)s::text[], %(ended)s::boolean[]
+    ) as v (id, state, output, error, ended)
+    join weft.runs as r
+        on r.id = any(array[v.id])
+),
+-- use: kept
+,
+run as (
+    update weft.runs as r
+    set state = h.state,
+        output = h.output::jsonb,
+        error = h.error::jsonb,
+        published = coalesce(p.published::jsonb, r.published),
+        patches = coalesce(p.patches::text[], r.patches),
+        started_at = coalesce(r.started_at, weft.now()),
+        finished_at = case when h.ended then weft.now() end
+    from held as h
+    left join unnest(%(run_published_ids)s::uuid[], %(run_published)s::text[], %(run_patches)s::text[]) as p (id, published, patches)
+        on p.id = h.id
+    where r.id = any(array[h.id])
+),
+forgotten as (
+    delete from weft.messages as m
+    using held as h
+    where h.ended and m.run_id = h.id
+),
+sent as (
+    insert into weft.messages (run_id, org_id, kind, name, value, error)
+    select
+        h.parent_run_id, h.org_id, 'child', h.place, h.output::jsonb,
+        case when h.state <> 'completed' then
+            coalesce(h.error::jsonb, '{}') || jsonb_build_object('state', h.state)
+        end
+    from held as h
+    where h.ended and h.place is not null and h.parent_run_id is not null
+    returning run_id
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'runs', 'UPDATE', case when count(*) <= 100 then array_agg(h.id) end
+    from held as h
+    having count(*) > 0
+)
+select array(select distinct s.run_id::text from sent as s);
+
+-- A run waits: its task sleeps until a time, or until it is told something, or stands still.
+-- name: park
+update weft.tasks as t
+set state = case
+        when v.hold or t.cancel_requested_at is not null then 'blocked'
+        when t.told or v.due <= weft.now() then 'ready'
+        else 'scheduled'
+    end,
+    run_at = case when t.told then weft.now() else coalesce(v.due, timestamptz '9000-01-01 00:00:00+00') end,
+    told = false,
+    plain = t.concurrency_key is null,
+    limited = false,
+    uncounted = t.uncounted + 1,
+    losses = 0,
+    payload = coalesce(v.payload::jsonb, t.payload),
+    node_id = null,
+    lease_token = null,
+    lease_until = null,
+    claimed_at = null,
+    started_at = null,
+    progress = null,
+    progress_message = null
+from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(dues)s::timestamptz[], %(holds)s::boolean[], %(payloads)s::text[])
+    as v (id, token, due, hold, payload)
+where t.id = any(array[v.id]) and t.lease_token = v.token
+returning t.id::text, t.state, t.queue;
+
+-- Nobody holds a run's past against it once it has got further.
+-- name: forgive
+update weft.tasks as t
+set losses = 0
+where t.id = any(%(ids)s::uuid[]) and t.losses > 0;
+
+-- Runs that have messages nobody woke them for; those whose task somebody holds are left for the next look.
+-- name: wake_workflows
+with message as materialized (
+    select m.id, m.run_id
+    from weft.messages as m
+    where not m.heard and (%(ids)s::uuid[] is null or m.run_id = any(%(ids)s::uuid[]))
+    order by m.id
+    limit %(take)s
+),
+task as materialized (
+    select t.id
+    from weft.tasks as t
+    where t.id = any(array(select m.run_id from message as m))
+    order by t.id
+    for update skip locked
+),
+woken as (
+    update weft.tasks as t
+    set told = true,
+        state = case when t.state = 'scheduled' then 'ready' else t.state end,
+        run_at = case when t.state = 'scheduled' then weft.now() else t.run_at end
+    where t.id = any(array(select k.id from task as k))
+    returning t.id, t.queue
+),
+heard as (
+    update weft.messages as m
+    set heard = true
+    where m.id = any(array(select g.id from message as g where g.run_id = any(array(select k.id from task as k))))
+)
+select w.queue
+from woken as w;
+
+-- Messages to runs that are over.
+-- name: drop_messages
+delete from weft.messages as m
+where m.id = any(array(
+    select u.id
+    from weft.messages as u
+    where not u.heard and not exists (select from weft.tasks as t where t.id = u.run_id)
+    order by u.id
+    limit %(take)s
+));
+
+-- A run begins again with other arguments: what it did before is not looked at any more.
+-- name: forget_steps
+delete from weft.steps as s
+where s.run_id = any(%(ids)s::uuid[]) and s.operation is not null;
+
+-- name: renew_runs
+update weft.runs as r
+set params = v.params::jsonb, reruns = r.reruns + 1, created_at = weft.now(), patches = null
+from unnest(%(ids)s::uuid[], %(params)s::text[]) as v (id, params)
+where r.id = any(array[v.id]);
+
+-- The task of a run ended without the run: its worker was lost too often, or somebody cancelled the task itself.
+-- name: abandon_workflows
+with gone as (
+    update weft.runs as r
+    set state = v.state, error = v.error::jsonb, finished_at = weft.now()
+    from unnest(%(ids)s::uuid[], %(states)s::text[], %(errors)s::text[]) as v (id, state, error)
+    where r.id = any(array[v.id]) and r.kind = 'workflow' and r.finished_at is null
+    returning r.parent_run_id, r.org_id, r.config ->> 'place' as place, r.error
+)
+insert into weft.messages (run_id, org_id, kind, name, error)
+select g.parent_run_id, g.org_id, 'child', g.place, coalesce(g.error, '{}')
+from gone as g
+where g.place is not null and g.parent_run_id is not null;
+
+-- name: next_workflow_due
+select t.run_at
+from weft.tasks as t
+where t.state = 'scheduled' and t.kind like 'workflow:%%'
+order by t.run_at
+limit 1;

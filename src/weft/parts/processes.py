@@ -1,0 +1,170 @@
+"""The processes an app can be: a worker, a worker without a database, a server."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from weft.access import hosts
+from weft.base import config, ids
+from weft.base.memory import Memory
+from weft.base.version import VERSION
+from weft.client.client import Client
+from weft.client.work import Work
+from weft.cluster import nodes
+from weft.cluster.model import LEASE
+from weft.cluster.pulse import Pulse
+from weft.contrib.aiopslab import chores as aiopslab
+from weft.dagfile.payload import STARTS
+from weft.db.database import Database
+from weft.db.notify import Hub
+from weft.parts.connected import Connected
+from weft.parts.dags import Dags, Runs
+from weft.parts.jobs import Jobs
+from weft.sdk.task import Registry, Task
+from weft.sdk.workflow import Declared
+from weft.upkeep.upkeep import Upkeep
+from weft.worker import builtin
+from weft.worker.direct import DatabaseEngine
+from weft.worker.http import HttpEngine
+from weft.worker.worker import Worker
+from weft.worker.workflows import Executor
+
+ROLES = ("gateway", "function", "worker", "scheduler")
+
+_HOSTS_KEPT = 10.0
+"""Seconds that an org's allowed hosts are remembered."""
+_ORGS_KEPT = 10_000
+
+
+class Processes(Connected):
+    """The part of `App` that runs things; what is run, the app declares."""
+
+    declared: Declared
+    dags: Dags
+    jobs: Jobs
+    runs: Runs
+
+    def __init__(self, settings: config.Settings) -> None:
+        super().__init__(settings)
+        self.registry = Registry()
+        self._allowed: Memory[str, tuple[str, ...]] = Memory(seconds=_HOSTS_KEPT, most=_ORGS_KEPT)
+
+    @contextlib.asynccontextmanager
+    async def worker(
+        self, *, queues: Sequence[str] = (), concurrency: int = 50, capabilities: Sequence[str] = (),
+        roles: Sequence[str] = ROLES, target: str | None = None, grace: float = 30.0, max_tasks: int | None = None,
+        lease: dt.timedelta = LEASE,
+    ) -> AsyncIterator[Worker]:  # fmt: skip
+        """A running worker of this process; it drains when the block ends. With role `scheduler` it may lead upkeep.
+
+        `lease` is how long the worker may be out of touch before its tasks are run elsewhere; it beats four times in it.
+        """
+        database = await self.open()
+        await self.jobs.declare()
+        await self.dags.save()
+        hub = await self.listening()
+        handlers = self.handlers()
+        node = nodes.here(
+            version=VERSION, roles=roles, queues=queues, capabilities=capabilities, concurrency=concurrency, lease=lease,
+            handlers=[*(task.kind for task in handlers), *self.declared.workflows],
+        )  # fmt: skip
+        pulse = Pulse(database, node=node, every=lease / 4)
+        executor = Executor(database, self.declared, node_id=node.id, threads=concurrency)
+        await executor.declare()
+        worker = Worker(
+            DatabaseEngine(database, hub=hub, pulse=pulse), handlers=[*handlers, *executor.handlers()], queues=queues,
+            capabilities=capabilities, concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
+        )  # fmt: skip
+        await pulse.start()
+        upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
+        working = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            pulse.drain()
+            worker.drain()
+            await asyncio.gather(working, return_exceptions=True)
+            executor.close()
+            upkeep.cancel()
+            await asyncio.gather(upkeep, return_exceptions=True)
+            await pulse.stop()
+        # a worker that broke must be heard of
+        if not working.cancelled() and (broken := working.exception()) is not None:
+            raise broken
+
+    @contextlib.asynccontextmanager
+    async def http_worker(
+        self, url: str, *, key: str, name: str | None = None, queues: Sequence[str] = (), concurrency: int = 50,
+        capabilities: Sequence[str] = (), target: str | None = None, grace: float = 30.0, max_tasks: int | None = None,
+    ) -> AsyncIterator[Worker]:  # fmt: skip
+        """A running worker that has no database, only a server's address and a worker key; the same handlers run.
+
+        `name` must be unlike any other worker's of the org; unset, it is made from the host, the process and chance.
+        """
+        name = name or f"{socket.gethostname()}-{os.getpid()}-{ids.token().hex[:6]}"
+        async with Client(url, key, tries=1) as client:
+            engine = HttpEngine(Work(client, worker=name))
+            await engine.arrive()
+            worker = Worker(
+                engine, handlers=self.handlers(started=False), queues=queues, capabilities=capabilities,
+                concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
+            )  # fmt: skip
+            working = asyncio.create_task(worker.run())
+            try:
+                yield worker
+            finally:
+                worker.drain()
+                await engine.drain()
+                await asyncio.gather(working, return_exceptions=True)
+                await engine.leave()
+        if not working.cancelled() and (broken := working.exception()) is not None:
+            raise broken
+
+    @contextlib.asynccontextmanager
+    async def node(self, *, roles: Sequence[str] = ("gateway",), http_port: int = 0) -> AsyncIterator[Hub]:
+        """A node of this process that runs no tasks, as a server is; with role `scheduler` it may lead upkeep.
+
+        Answers what hears the database's notifications.
+        """
+        database = await self.open()
+        hub = await self.listening()
+        pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
+        await pulse.start()
+        upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
+        try:
+            yield hub
+        finally:
+            upkeep.cancel()
+            await asyncio.gather(upkeep, return_exceptions=True)
+            await pulse.stop()
+
+    def handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
+        """What this app declares, and the built-in kinds it does not declare itself; runs are `started` by a database."""
+        theirs = Registry()
+        for function, name, options in builtin.builtin_tasks(self.settings, hosts=self._hosts):
+            theirs.add(function, name=name, version=None, **options)
+        if started:
+            theirs.add(self.runs.starts, name=STARTS, version=None)
+        return [*self.registry, *(task for task in theirs if self.registry.get(task.kind) is None)]
+
+    async def _hosts(self, org: str) -> tuple[str, ...]:
+        """Private hosts that an org's tasks may call; a worker that has no database knows of none."""
+        if self._database is None:
+            return ()
+        asked, known = self._allowed.now(), self._allowed.get(org)
+        if known is None:
+            async with self._database.once() as tx:
+                known = self._allowed.keep(org, await hosts.of(tx, uuid.UUID(org)), asked=asked)
+        return known
+
+    def _upkeep(self, database: Database, pulse: Pulse, hub: Hub) -> Upkeep:
+        return Upkeep(database, pulse, retention=self._retention(), more=aiopslab.CHORES, hub=hub)
+
+    def _retention(self) -> dt.timedelta | None:
+        days = self.settings.retention_days
+        return None if days is None else dt.timedelta(days=days)

@@ -1,0 +1,40 @@
+"""What runs hear while they are under way here: signals, and that somebody wants them to stop."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+
+from weft.base import errors
+from weft.db.database import Database
+from weft.flows import workflows
+from weft.worker.live import Live
+
+log = logging.getLogger("weft.worker")
+
+_LOOK = 0.5
+"""Seconds between two looks."""
+
+
+async def look(database: Database, lives: Mapping[str, Live], *, node_id: str) -> None:
+    """While runs are under way: what was sent to them."""
+    while lives:
+        await asyncio.sleep(_LOOK)
+        long = [id for id, live in lives.items() if time.monotonic() - live.began > _LOOK]
+        if not long:
+            continue
+        try:
+            async with database.tx() as tx:
+                told = await workflows.told(tx, node_id, long)
+                found = await workflows.messages(tx, told) if told else {}
+        except errors.WeftError as error:
+            log.warning("cannot look for messages to runs: %s", error)
+            continue
+        for id, messages in found.items():
+            live = lives.get(id)
+            if live is not None and messages[-1] not in live.messages:
+                live.messages = messages
+                live.told.set()
+                if not live.running and live.runner is not None and (live.asked("cancel") or live.asked("pause")):
+                    live.stopping = True
+                    live.runner.cancel()

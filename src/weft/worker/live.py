@@ -1,0 +1,135 @@
+"""A run of a workflow in the hands of a worker: its replayer, what is saved and what is not, what it waits for. No I/O."""
+
+import asyncio
+import datetime as dt
+import time
+from typing import Any
+
+from weft.base import json
+from weft.flows.checkpoint import Written
+from weft.flows.workflows import Loaded, Message
+from weft.queue.model import Claimed
+from weft.sdk.operation import Operation, Record
+from weft.sdk.replayer import Replayer
+from weft.sdk.workflow import Workflow
+
+
+class Live:
+    """One wake-up of one run."""
+
+    def __init__(self, task: Claimed, workflow: Workflow[Any, Any], loaded: Loaded | None) -> None:
+        self.task = task
+        self.workflow = workflow
+        self.began = time.monotonic()
+        self.unsaved: list[Record] = []
+        self.later: list[Record] = []
+        """Steps whose next attempt is far off, not written yet."""
+        self.running: dict[str, asyncio.Task[Any]] = {}
+        self.waits: dict[str, Operation] = {}
+        self.messages: list[Message] = [] if loaded is None else loaded.messages
+        self.retrying = {} if loaded is None else loaded.retrying
+        self.history = [] if loaded is None else loaded.history
+        self.undone = set() if loaded is None else loaded.undone
+        self.told = asyncio.Event()
+        self.runner = asyncio.current_task()
+        self.stopping = False
+        """Whether its runner was cancelled because a message asks for it."""
+        self._taken: set[int] = set()
+        self._time: tuple[dt.datetime, float] | None = None if loaded is None else (loaded.now, self.began)
+        self._number = max((one.number for one in self.history), default=0)
+        self._patches = 0
+        payload = task.payload if loaded is None else loaded.params
+        self.replayer = Replayer(
+            workflow.function, workflow.arguments(payload), run_id=task.id,
+            started=task.run_at if loaded is None else loaded.created_at,
+            history=[one for one in self.history if one.kind != "compensation"],
+            markers=() if loaded is None else loaded.patches or (),
+        )  # fmt: skip
+
+    def next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    def now(self) -> dt.datetime | None:
+        """The database's time, or a little earlier; None if it was never heard."""
+        return None if self._time is None else self._time[0] + dt.timedelta(seconds=time.monotonic() - self._time[1])
+
+    def hear(self, now: dt.datetime, asked: float) -> None:
+        """The database's time, told no earlier than `asked`."""
+        self._time = now, max(asked, time.monotonic() - 0.001)
+
+    def tell(self, record: Record, *, saved: bool = False) -> None:
+        self.history.append(record)
+        if not saved:
+            self.unsaved.append(record)
+        self.replayer.tell(record)
+
+    def asked(self, kind: str) -> Message | None:
+        """What an operator wants."""
+        return next((one for one in self.messages if one.kind == kind and one.id not in self._taken), None)
+
+    def happened(self) -> Record | None:
+        """The end of something that was waited for: a message that came, or a time that has."""
+        for message in self.messages:
+            if message.id not in self._taken and (operation := self._for(message)) is not None:
+                self._taken.add(message.id)
+                del self.waits[operation.position]
+                return self._came(operation, message)
+        now = self.now()
+        due = [one for one in self.waits.values() if one.due is not None and now is not None and one.due <= now]
+        if not due:
+            return None
+        first = min(due, key=lambda one: (one.due, one.position))
+        del self.waits[first.position]
+        return Record(self.next_number(), first.position, first.kind, first.name, True, at=now)
+
+    def due(self) -> dt.datetime | None:
+        """When the next thing happens by itself."""
+        times = [one.due for one in self.waits.values() if one.due is not None]
+        issued = self.replayer.issued
+        times += [when for position, (_, when) in self.retrying.items() if position in issued and when is not None]
+        return min(times, default=None)
+
+    def forget(self) -> None:
+        """What lost a race is not waited for any more."""
+        for operation in self.replayer.take_dropped():
+            self.waits.pop(operation.position, None)
+            self.retrying.pop(operation.position, None)
+            if (task := self.running.pop(operation.position, None)) is not None:
+                task.cancel()
+
+    def written(self, **words: Any) -> Written:
+        """What is to be saved now; it is taken as saved."""
+        unsaved, self.unsaved = self.unsaved, []
+        later, self.later = self.later, []
+        published, self.replayer.published = self.replayer.published, None
+        patches = None
+        if self.replayer.new_markers:
+            patches, self.replayer.new_markers = sorted(self.replayer.markers), []
+        return Written(
+            run=self.task.id, token=self.task.token, records=unsaved, waits=later, patches=patches,
+            published=None if published is None else json.text(published[0], what="set_state"), **words,
+        )  # fmt: skip
+
+    @property
+    def dirty(self) -> bool:
+        return bool(self.unsaved or self.later or self.replayer.new_markers or self.replayer.published)
+
+    def _for(self, message: Message) -> Operation | None:
+        for operation in self.waits.values():
+            if message.kind == "signal" == operation.kind and operation.name == message.name:
+                return operation
+            if message.kind == "child" == operation.kind and operation.about[1] == message.name:
+                return operation
+        return None
+
+    def _came(self, operation: Operation, message: Message) -> Record:
+        number, now = self.next_number(), self.now()
+        if message.kind == "child":
+            return Record(
+                number, operation.position, "child", operation.name, message.error is None, message.value, message.error,
+                now, message=message.id,
+            )  # fmt: skip
+        # in a list: a time that ran out leaves nothing at all
+        value = f"[{message.value or 'null'}]"
+        return Record(number, operation.position, "signal", operation.name, True, value, None, now, message=message.id)

@@ -1,0 +1,50 @@
+"""What comes out of a wake-up and of a step, as outcomes. Pure."""
+
+import logging
+from typing import Any
+
+import msgspec
+
+from weft.base import errors, json
+from weft.flows.checkpoint import Written
+from weft.queue.model import Claimed
+from weft.sdk.workflow import Step
+from weft.settle.outcome import Outcome
+from weft.worker.live import Live
+
+log = logging.getLogger("weft.worker")
+
+
+def parked(live: Live) -> Outcome:
+    return Outcome(live.task, "snoozed", written=live.written(state="waiting", due=live.due()))
+
+
+def blocked(live: Live, error: errors.WeftError) -> Outcome:
+    """The code does not fit the history: nothing is lost, and it goes on when the code does."""
+    problem = {"type": type(error).__name__, "message": error.message, **error.details}
+    log.error("run %s of %s is blocked: %s", live.task.id, live.workflow.name, error.message)
+    written = Written(run=live.task.id, token=live.task.token, state="blocked", error=json.text(problem), hold=True)
+    return Outcome(live.task, "snoozed", written=written)
+
+
+def failed(task: Claimed, error: errors.WeftError) -> Outcome:
+    problem = json.text({"type": type(error).__name__, "message": error.message})
+    return Outcome(task, "completed", written=Written(run=task.id, token=task.token, state="failed", error=problem))
+
+
+def output(step: Step[Any, Any], value: Any) -> str | None:
+    if value is None:
+        return None
+    text = json.text(value, what=f"the result of step {step.name!r}")
+    try:
+        step.reads(text)
+    except msgspec.ValidationError as error:
+        raise errors.InvalidPayload(f"the result of step {step.name!r} does not fit its annotation: {error}") from None
+    return text
+
+
+def retryable(step: Step[Any, Any], error: BaseException) -> bool:
+    options = step.options
+    if isinstance(error, errors.InvalidPayload | errors.Discard) or isinstance(error, options.fail_on):
+        return False
+    return not options.retry_on or isinstance(error, options.retry_on)

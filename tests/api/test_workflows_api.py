@@ -1,0 +1,89 @@
+"""Workflows over HTTP."""
+
+import uuid
+from typing import Any
+
+from calling import Caller, code
+
+from weft import App
+from weft.testing.inline import run_pending
+
+
+def declared(url: str) -> App:
+    app = App(database_url=url)
+
+    @app.step
+    async def charge(cents: int) -> str:
+        if cents < 0:
+            raise ValueError("less than nothing")
+        return f"p-{cents}"
+
+    @app.workflow(version="2", signals=["approval"])
+    async def checkout(cents: int) -> list[Any]:
+        app.set_state("charging")
+        payment = await charge(cents)
+        app.set_state("waiting")
+        return [payment, await app.wait_for("approval")]
+
+    return app
+
+
+async def test_a_workflow_is_started_looked_at_and_signalled(api: Caller, database_url: str) -> None:
+    async with declared(database_url) as app:
+        await run_pending(app)
+        listed = (await api.get("/v1/workflows")).json()["items"]
+        assert [(one["name"], one["version"], one["signals"]) for one in listed] == [("checkout", "2", ["approval"])]
+        made = await api.post("/v1/workflows/checkout/start", {"arguments": {"cents": 5}, "key": "k"})
+        assert made.status_code == 201
+        run = made.json()["run_id"]
+        again = await api.post("/v1/workflows/checkout/start", {"arguments": {"cents": 5}, "key": "k"})
+        assert (again.status_code, again.json()) == (200, {"run_id": run, "created": False})
+        await run_pending(app)
+        assert (await api.get(f"/v1/runs/{run}")).json()["state"] == "waiting"
+        assert (await api.get(f"/v1/runs/{run}/state")).json() == {"state": "waiting"}
+        assert [one["node"] for one in (await api.get(f"/v1/runs/{run}/checkpoints")).json()["items"]] == ["charge#1"]
+        assert code(await api.post(f"/v1/runs/{run}/signal", {"name": "other"})) == (400, "INVALID_INPUT")
+        assert (await api.post(f"/v1/runs/{run}/signal", {"name": "approval", "value": True})).status_code == 204
+        await run_pending(app)
+        assert (await api.get(f"/v1/runs/{run}")).json()["output"] == ["p-5", True]
+        assert code(await api.post(f"/v1/runs/{run}/signal", {"name": "approval"})) == (409, "CONFLICT")
+        forked = await api.post(f"/v1/runs/{run}/fork", {"step": "approval#2", "outputs": {"charge#1": "free"}})
+        assert forked.status_code == 201
+        found = (await api.get(f"/v1/runs/{run}/diff/{forked.json()['id']}")).json()["items"]
+        assert [(one["node"], one["right"] and one["right"]["output"]) for one in found] == [
+            ("charge#1", "free"), ("approval#2", None),
+        ]  # fmt: skip
+
+
+async def test_runs_are_paused_cancelled_retried_and_skipped(api: Caller, database_url: str) -> None:
+    async with declared(database_url) as app:
+        await run_pending(app)
+        start = "/v1/workflows/checkout/start"
+        run = (await api.post(start, {"arguments": {"cents": 5}})).json()["run_id"]
+        await run_pending(app)
+        assert (await api.post(f"/v1/runs/{run}/pause")).json()["state"] == "paused"
+        assert (await api.post(f"/v1/runs/{run}/resume")).json()["state"] == "running"
+        assert code(await api.post(f"/v1/runs/{run}/retry"))[0] == 409
+        assert (await api.post(f"/v1/runs/{run}/cancel", {})).status_code == 200
+        await run_pending(app)
+        assert (await api.get(f"/v1/runs/{run}")).json()["state"] == "cancelled"
+        failed = (await api.post(start, {"arguments": {"cents": -1}})).json()["run_id"]
+        await run_pending(app)
+        assert (await api.post(f"/v1/runs/{failed}/retry")).json()["step"] == "charge#1"
+        await run_pending(app)
+        skipped = await api.post(f"/v1/runs/{failed}/skip", {"step": "charge#1", "result": "by hand"})
+        assert skipped.json()["state"] == "running"
+        await api.post(f"/v1/runs/{failed}/signal", {"name": "approval", "value": 1})
+        await run_pending(app)
+        assert (await api.get(f"/v1/runs/{failed}")).json()["output"] == ["by hand", 1]
+
+
+async def test_what_is_not_there_is_said(api: Caller) -> None:
+    assert code(await api.post("/v1/workflows/nothing/start", {})) == (400, "INVALID_INPUT")
+    nobody = uuid.uuid4()
+    for verb in ("pause", "resume", "retry"):
+        assert code(await api.post(f"/v1/runs/{nobody}/{verb}")) == (404, "NOT_FOUND")
+    for verb, body in (("cancel", {}), ("signal", {"name": "a"}), ("skip", {"step": "a#1"}), ("fork", {})):
+        assert code(await api.post(f"/v1/runs/{nobody}/{verb}", body)) == (404, "NOT_FOUND")
+    for what in ("state", "checkpoints", f"diff/{nobody}"):
+        assert code(await api.get(f"/v1/runs/{nobody}/{what}")) == (404, "NOT_FOUND")
