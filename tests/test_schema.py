@@ -17,6 +17,7 @@ from weft.cluster import model as cluster
 from weft.db import fresh, statements
 from weft.db.tx import Tx
 from weft.journal import feed
+from weft.live import sessions as live_sessions
 from weft.queue import model as queue
 from weft.settle import outcome
 
@@ -127,6 +128,7 @@ STATES = {
     ("orgs", "tier"): tiers.Tier,
     ("change_inbox", "op"): feed.Op,
     ("changes", "op"): feed.Op,
+    ("live_sessions", "status"): live_sessions.Status,
 }
 
 

@@ -80,7 +80,7 @@ class Endpoint:
         call: Call[Any, Any] = Call(
             principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
             body=request.body(operation, raw, headers=headers), headers=headers, database=self._service.database,
-            hub=self._service.hub, request_id=scope["weft.request_id"], service=self._service,
+            hub=self._service.hub, request_id=scope["weft.request_id"], scheme=scope["scheme"], service=self._service,
             left=lambda: request.left(receive), still=still,
         )  # fmt: skip
         try:

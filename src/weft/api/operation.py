@@ -81,6 +81,7 @@ class Call(Generic[Body, Query]):
     hub: Hub | None = None
     """Hears that something changed; None: poll."""
     request_id: str = ""
+    scheme: str = "http"
     service: Any = None
     """What the server's endpoints share (endpoint.Service): its operations and its traffic, for documents and metrics."""
     still: Still = standing.always

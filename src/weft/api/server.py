@@ -23,6 +23,7 @@ from weft.api.credentials import Credentials, Resolver
 from weft.api.denials import Denials
 from weft.api.endpoint import Endpoint, Service
 from weft.api.limiter import Limiter, Shares
+from weft.api.login import Sessions
 from weft.api.operation import Operation
 from weft.api.strangers import Strangers
 from weft.api.waiting import Streams, Waiting
@@ -64,7 +65,8 @@ def build(
     service = Service(
         database=database, credentials=Credentials(database, schemes=known, issuer=issuer), denials=Denials(database),
         operations=table, waiting=waiting, streams=Streams(MOST_STREAMS), desk=desk, hub=hub, local=local,
-        limiter=Limiter(database, shares=shares), strangers=Strangers(database), rules=rules or Rules(), sessions=sessions,
+        limiter=Limiter(database, shares=shares), strangers=Strangers(database), rules=rules or Rules(),
+        sessions=sessions or Sessions(database).principal,
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in table:

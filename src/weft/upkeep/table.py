@@ -3,10 +3,11 @@
 import datetime as dt
 from collections.abc import Awaitable, Callable
 
-from weft.access import idempotency, rates
+from weft.access import idempotency, logins, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
 from weft.journal import audit, feed, sequence
+from weft.live import sessions
 from weft.queue import promote, prune
 from weft.settle import rescue
 from weft.upkeep.chore import Chore
@@ -41,6 +42,8 @@ def chores(*, node_id: str, retention: dt.timedelta | None) -> list[Chore]:
         Chore(name="idempotency key pruner", every=_seconds(60), once=idempotency.prune, batch=idempotency.BATCH),
         Chore(name="partition maker", every=_seconds(3600), once=prune.partitions),
         Chore(name="audit sealer", every=_seconds(5), peek=audit.unsealed, once=audit.seal, batch=audit.BATCH),
+        Chore(name="session sweeper", every=_seconds(15), once=sessions.sweep),
+        Chore(name="login pruner", every=_seconds(3600), once=logins.prune, batch=logins.BATCH),
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
     ]
     if retention is not None:

@@ -7,7 +7,7 @@ begin
     for ours in
         select format('%I.%I', v.schemaname, v.viewname)
         from pg_views as v
-        where v.schemaname in ('afl', 'forge', 'orchestration', 'scheduler') and v.definition like '%weft.%'
+        where v.schemaname in ('afl', 'aiopslab', 'forge', 'orchestration', 'scheduler') and v.definition like '%weft.%'
     loop
         execute format('drop view %s', ours);
     end loop;
