@@ -111,7 +111,7 @@ async def logout(call: Call[None, None]) -> Answer:
 async def page(call: Call[None, SessionQuery]) -> pages.Page[Session]:
     place, query = call.query.place(SessionPlace), call.query
     if query.everybodys:
-        policy.require(call.principal, _EVERYBODYS)
+        policy.require(call.principal, action="session.admin")
     async with call.tx() as tx:
         found = await logins.page(
             tx, org=call.principal.org, actor=None if query.everybodys else call.principal.actor,
