@@ -21,6 +21,7 @@ BROAD = {
     "api/server.py": "around a request: one that breaks is logged and answered with 500",
     "upkeep/chore.py": "around a chore: one that fails must not stop the others",
     "cluster/pulse.py": "around the listeners of a beat, which are other people's code",
+    "live/asking.py": "around user code: a live query that breaks is told to whoever watches it",
     "worker/logs.py": "around what user code logs: formatting it must not fail the task",
     "worker/child_main.py": "around user code in a child process",
     "worker/ending.py": "around the text of user code's own errors",

@@ -15,6 +15,8 @@ from weft.api import browser, credentials, denials, idempotency, policy, reply, 
 from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
 from weft.api.limiter import Limiter
+from weft.api.live_ledger import Ledger
+from weft.api.live_watch import Live
 from weft.api.metrics import Remembered
 from weft.api.operation import Call, Operation
 from weft.api.strangers import Strangers
@@ -44,6 +46,8 @@ class Service:
     limiter: Limiter
     strangers: Strangers
     rules: Rules
+    live: Live
+    ledger: Ledger
     traffic: Traffic = dataclasses.field(default_factory=Traffic)
     metrics: Remembered = dataclasses.field(default_factory=Remembered)
     hub: Hub | None = None
@@ -112,7 +116,7 @@ class Endpoint:
         if operation.action == policy.PUBLIC:
             return NOBODY
         service = self._service
-        principal = service.local or await self._who(scope["method"], headers)
+        principal = service.local or await who(service, scope["method"], headers)
         scope["weft.org"] = principal.org
         try:
             policy.require(principal, operation.action)
@@ -129,14 +133,15 @@ class Endpoint:
             return standing.always
 
         async def still() -> None:
-            policy.require(await self._who(method, headers), operation.action)
+            policy.require(await who(self._service, method, headers), operation.action)
 
         return still
 
-    async def _who(self, method: str, headers: Mapping[str, str]) -> Principal:
-        """By a credential or, for browsers, by a session's cookie."""
-        sessions = self._service.sessions
-        if sessions is not None and "authorization" not in headers and (session := browser.session_of(headers)):
-            browser.check_csrf(headers, method=method, session=session)
-            return await sessions(session)
-        return await self._service.credentials.principal(headers.get("authorization"))
+
+async def who(service: Service, method: str, headers: Mapping[str, str]) -> Principal:
+    """Whoever asks: by a credential or, for browsers, by a session's cookie."""
+    sessions = service.sessions
+    if sessions is not None and "authorization" not in headers and (session := browser.session_of(headers)):
+        browser.check_csrf(headers, method=method, session=session)
+        return await sessions(session)
+    return await service.credentials.principal(headers.get("authorization"))

@@ -25,6 +25,7 @@
     ├── TaskFailed              raised to whoever awaits the result of a task that failed
     │   ├── TaskCancelled
     │   └── TaskTimedOut
+    ├── QueryFailed             a live query of the app broke
     ├── ExpressionFailed        an expression of a plan has no value
     ├── ResultTimeout           the task has not ended within the time you gave
     ├── OutcomeUnknown          the connection broke while committing; ask again by key
@@ -187,6 +188,12 @@ class TaskFailed(WeftError):
     """The task failed."""
 
     code = "TASK_FAILED"
+
+
+class QueryFailed(WeftError):
+    """A live query failed."""
+
+    code = "QUERY_FAILED"
 
 
 class TaskCancelled(TaskFailed):

@@ -1,5 +1,16 @@
 -- Sessions and their subscriptions. A server writes those of all its sockets together, now and then.
 
+-- For users' own queries: nothing is changed, and nothing takes long.
+-- name: read_only
+select
+    set_config('transaction_read_only', 'on', true),
+    set_config('statement_timeout', %(patience)s, true);
+
+-- name: resumable
+select s.id
+from weft.live_sessions as s
+where s.id = %(id)s and s.org_id = %(org_id)s and s.actor = %(actor)s;
+
 -- One that comes back takes its row over; another's row, or one that is still held, is left alone.
 -- name: open_sessions
 insert into weft.live_sessions as s (id, org_id, node_id, actor)

@@ -41,6 +41,11 @@ class Subscribed(NamedTuple):
     args: str
 
 
+async def resumable(tx: Tx, id: uuid.UUID, *, org: uuid.UUID, actor: str) -> bool:
+    """Whether this session is theirs to take up again."""
+    return await tx.value(SQL.resumable, {"id": id, "org_id": org, "actor": actor}) is not None
+
+
 async def open(tx: Tx, made: Sequence[New], *, node: uuid.UUID) -> None:
     """Writes sessions, or takes over those that come back; what they watched before is forgotten."""
     ids = [one.id for one in made]
