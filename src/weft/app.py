@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from weft.access import hosts
+from weft.api.live_here import InProcess
 from weft.base import config, crash, durations, errors, ids
 from weft.base.memory import Memory
 from weft.base.version import VERSION
@@ -36,6 +37,7 @@ from weft.queue.explain import Explanation
 from weft.queue.model import Enqueued, LogLine, TaskView
 from weft.queue.new import Options
 from weft.sdk import task as declarations
+from weft.sdk.query import Queries
 from weft.sdk.synchronous import Synchronous
 from weft.sdk.task import Registry, Task
 from weft.settle import rescue
@@ -62,6 +64,10 @@ class App:
         self.settings = settings or config.load(database_url=database_url)
         self.registry = Registry()
         self.sync = Synchronous(self)
+        self.queries = Queries()
+        self.query = self.queries.add
+        self.live = InProcess(self.open, self._listening, self.queries)
+        self.node_id: uuid.UUID | None = None
         self._database: Database | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hub: Hub | None = None
@@ -317,6 +323,7 @@ class App:
         database = await self.open()
         hub = await self._listening()
         pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
+        self.node_id = uuid.UUID(str(pulse.node.id))
         await pulse.start()
         upkeep = asyncio.create_task(Upkeep(database, pulse, retention=self._retention()).run())
         try:

@@ -104,7 +104,9 @@ async def test_a_session_changes_things_with_its_token_only(api: Caller) -> None
         assert code(await api.post("/v1/tasks", NEW, role=None, headers=headers)) == (403, "FORBIDDEN")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [one.name for one in routes.operations() if one.method != "GET" and one.name not in policy.EXEMPT])
+@pytest.mark.parametrize(
+    "name", [one.name for one in routes.operations() if one.method != "GET" and one.name not in policy.EXEMPT]
+)
 async def test_no_change_at_all_goes_through_by_cookie_alone(api: Caller, name: str) -> None:
     operation = next(one for one in routes.operations() if one.name == name)
     path = operation.template.format(id=ids.DEFAULT_ORG, name="a", slug="a")

@@ -124,7 +124,9 @@ async def test_sessions_are_listed_and_ended_by_their_own_and_by_admins(api: Cal
 
 async def test_a_users_session_ends_with_the_user(database: Database) -> None:
     async with database.tx() as tx:
-        ada = await users.create(tx, org=ids.DEFAULT_ORG, external_id="sub", role="writer", actor="test", email="ada@x.example")
+        ada = await users.create(
+            tx, org=ids.DEFAULT_ORG, external_id="sub", role="writer", actor="test", email="ada@x.example"
+        )
         who = Principal(org=ids.DEFAULT_ORG, actor="user:ada@x.example", role="writer", user=ada.id)
         _, text = await logins.open(tx, who)
         assert await logins.find(tx, text) == who
@@ -140,6 +142,9 @@ async def test_old_sessions_are_forgotten(database: Database) -> None:
         who = Principal(org=ids.DEFAULT_ORG, actor="key:k", role="reader", key=key.id)
         for _ in range(2):
             await logins.open(tx, who)
-        await tx.run("update weft.logins set expires_at = weft.now() - interval '31 days' where id = (select min(id::text)::uuid from weft.logins)")
+        await tx.run(
+            "update weft.logins set expires_at = weft.now() - interval '31 days' "
+            "where id = (select min(id::text)::uuid from weft.logins)"
+        )
         assert await logins.prune(tx) == 1
         assert await tx.value("select count(*) from weft.logins") == 1

@@ -1,6 +1,6 @@
 """Writes down which sockets this server has and what they watch: all of them together, twice a second at most.
 
-What is pushed does not depend on these rows, so nobody waits for them; a server that dies leaves orphans, which a chore sweeps.
+What is pushed does not depend on these rows, so nobody waits for them. A server that dies leaves orphans; a chore sweeps.
 """
 
 import asyncio
@@ -33,7 +33,13 @@ class Ledger:
         self._subscribed: dict[uuid.UUID, Subscribed] = {}
         self._unsubscribed: set[uuid.UUID] = set()
         self._seen = time.monotonic()
+        self._flushing = asyncio.Lock()
         self._writing: asyncio.Task[None] | None = None
+
+    @property
+    def open_now(self) -> int:
+        """Sockets that are open."""
+        return len(self._spoke)
 
     def open(self, session: New) -> None:
         self._spoke[session.id] = time.monotonic()
@@ -71,6 +77,10 @@ class Ledger:
 
     async def flush(self) -> None:
         """Writes what is new, in one transaction; keeps it if that does not work."""
+        async with self._flushing:
+            await self._flush()
+
+    async def _flush(self) -> None:
         opened, ended, subscribed, unsubscribed = self._opened, self._ended, self._subscribed, self._unsubscribed
         now = time.monotonic()
         due = bool(self._spoke) and now - self._seen >= sessions.SEEN.total_seconds()

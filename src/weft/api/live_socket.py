@@ -143,7 +143,8 @@ async def _living(connection: Connection, receive: Receive, *, closed: asyncio.E
 
     hears = asyncio.create_task(hearing())
     parts: list[asyncio.Task[Any]] = [
-        hears, *(asyncio.create_task(one) for one in (stopping(), connection.sending(), connection.guarding(), connection.overflowing()))
+        hears, asyncio.create_task(stopping()), asyncio.create_task(connection.sending()),
+        asyncio.create_task(connection.guarding()), asyncio.create_task(connection.overflowing()),
     ]  # fmt: skip
     try:
         done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)

@@ -161,7 +161,7 @@ def find(name: str, queries: Queries | None) -> Subject:
     if name.startswith(QUERY) and queries is not None and (query := queries.get(name[len(QUERY) :])) is not None:
         return _of(query)
     if (found := SUBJECTS.get(name)) is None:
-        raise errors.NotFound(f"there is no subject {name[:80]!r}; there are {', '.join(SUBJECTS)}, and query:NAME of the app's")
+        raise errors.NotFound(f"there is no subject {name[:80]!r}; there are {', '.join(SUBJECTS)}, and the app's query:NAME")
     return found
 
 
@@ -169,7 +169,7 @@ def check() -> None:
     """ConfigError if a subject is under no policy."""
     for one in SUBJECTS.values():
         if one.action not in policy.ACTIONS:
-            raise errors.ConfigError(f"the subject {one.name} has the action {one.action!r}, which api/policy.py does not know")
+            raise errors.ConfigError(f"the subject {one.name} has the action {one.action!r}, which the policy does not know")
 
 
 def _of(query: Query) -> Subject:

@@ -28,7 +28,7 @@ async def served(app: App, *, host: str = HOST, port: int = PORT, lead: bool = T
         port = listener.getsockname()[1]
         async with (
             app.node(roles=roles, http_port=port) as hub,
-            serving.serving(server.build(database, hub=hub, rules=rules), listener=listener),
+            serving.serving(server.build(database, hub=hub, rules=rules, queries=app.queries, node=app.node_id), listener=listener),
         ):
             yield serving.address(listener)
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 MOST_BYTES = 1024 * 1024
 MOST_MESSAGES = 500
-"""Answers and lines of logs; of everything else there is one at most."""
+"""Of answers and lines of logs. Of everything else there is one letter at most, shared by all who get the same."""
 
 
 @dataclasses.dataclass
@@ -17,6 +17,8 @@ class Letter:
     about: str | None = None
     cursor: int = 0
     gap: bool = False
+    replaced: bool = False
+    """A newer one takes its place, so that it need not be counted."""
 
 
 class Full(Exception):
@@ -32,27 +34,30 @@ class Outbox:
         self._letters: OrderedDict[object, Letter] = OrderedDict()
         self._ready = asyncio.Event()
         self.bytes = 0
+        self.messages = 0
 
     def __len__(self) -> int:
         return len(self._letters)
 
     def put(self, letter: Letter, *, replace: bool = False) -> None:
         """Full if there is no room. `replace`: what is told now says all that was to be told about this before."""
-        which: object = letter.about if replace and letter.about is not None else object()
-        older = self._letters.get(which)
-        if older is not None:
-            self.bytes -= len(older.body)
-            letter.gap = True
-        self._letters[which] = letter
-        self.bytes += len(letter.body)
+        letter.replaced = replace
+        if replace:
+            if letter.about in self._letters:
+                letter.gap = True
+            self._letters[letter.about] = letter
+        else:
+            self._letters[object()] = letter
+            self.bytes += len(letter.body)
+            self.messages += 1
         self._ready.set()
-        if self.bytes > self._most_bytes or len(self._letters) > self._most_messages:
+        if self.bytes > self._most_bytes or self.messages > self._most_messages:
             raise Full
 
     def forget(self, about: str) -> None:
         """Nothing more is to be said of this subscription."""
         for which in [which for which, letter in self._letters.items() if letter.about == about]:
-            self.bytes -= len(self._letters.pop(which).body)
+            self._out(self._letters.pop(which))
 
     async def take(self) -> Letter:
         """The oldest, once there is one."""
@@ -60,5 +65,10 @@ class Outbox:
             self._ready.clear()
             await self._ready.wait()
         _, letter = self._letters.popitem(last=False)
-        self.bytes -= len(letter.body)
+        self._out(letter)
         return letter
+
+    def _out(self, letter: Letter) -> None:
+        if not letter.replaced:
+            self.bytes -= len(letter.body)
+            self.messages -= 1

@@ -23,9 +23,7 @@ LONGEST_MESSAGE = 64 * 1024
 LARGEST_DATA = 256 * 1024
 """Bytes of what is shown of one subscription."""
 
-Id = Annotated[
-    str, msgspec.Meta(min_length=1, max_length=64, description="The client's own name for a subscription, unlike its others.")
-]
+Id = Annotated[str, msgspec.Meta(min_length=1, max_length=64, description="The client's own name for a subscription.")]
 Cursor = Annotated[int, msgspec.Meta(ge=0, le=2**62, description="A place in the change feed.")]
 
 

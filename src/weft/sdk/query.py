@@ -77,5 +77,6 @@ def _shape(function: Function) -> type[msgspec.Struct]:
         if one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
             raise errors.InvalidInput(f"the live query {function.__name__!r} must name its arguments one by one")
         kind = hints.get(one.name, Any)
-        fields.append((one.name, Any if isinstance(kind, str) else kind, *([] if one.default is one.empty else [one.default])))
+        default = [] if one.default is one.empty else [one.default]
+        fields.append((one.name, Any if isinstance(kind, str) else kind, *default))
     return msgspec.defstruct(f"{function.__name__}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
