@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
-from weft.journal import feed, sequence
 from weft.db.database import Database
+from weft.journal import feed, sequence
 
 
 @pytest.fixture

@@ -161,7 +161,7 @@ def find(name: str, queries: Queries | None) -> Subject:
     if name.startswith(QUERY) and queries is not None and (query := queries.get(name[len(QUERY) :])) is not None:
         return _of(query)
     if (found := SUBJECTS.get(name)) is None:
-        raise errors.NotFound(f"there is no subject {name[:80]!r}; there are {', '.join(SUBJECTS)}, and the app's query:NAME")
+        raise errors.NotFound(f"there is no subject {name[:80]!r}; there are {', '.join(SUBJECTS)}, and query:NAME")
     return found
 
 
