@@ -21,10 +21,10 @@ from bench.errors import BenchError
 
 Scenario = Literal[
     "drain", "enqueue_one", "enqueue_many", "latency", "scale", "fairness", "idle", "limits", "start", "http",
-    "pages", "xmin",
+    "live", "pages", "xmin",
 ]
 COMPARED: tuple[Scenario, ...] = ("drain", "enqueue_one", "enqueue_many", "latency")
-OWN: tuple[Scenario, ...] = ("scale", "fairness", "idle", "limits", "start", "http", "pages", "xmin")
+OWN: tuple[Scenario, ...] = ("scale", "fairness", "idle", "limits", "start", "http", "live", "pages", "xmin")
 SCENARIOS = COMPARED + OWN
 MODULES = ("weft", "pgqueuer", "procrastinate", "graphile_worker", "pg_boss", "floor")
 

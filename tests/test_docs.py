@@ -140,7 +140,7 @@ def test_the_sql_of_the_docs_runs(database_url: str) -> None:
     lines = [line.strip() for line in (REFERENCE / "sql.md").read_text().splitlines() if line.startswith("    select")]
     assert blocks and lines
     with psycopg.connect(database_url) as connection:
-        connection.execute("create table orders (customer text)")
+        connection.execute("create table orders (id integer generated always as identity, customer text)")
         connection.commit()
         for statement in [*blocks, *lines]:
             connection.execute(statement)
