@@ -119,7 +119,7 @@ def test_every_sql_function_for_users_is_described_with_its_arguments(database_u
     shared = section(page, "weft.enqueue")
     for name, arguments in functions:
         described = section(page, f"weft.{name}") + (shared if name == "try_enqueue" else "")
-        for argument in arguments:
+        for argument in arguments or ():
             assert f"`{argument}`" in described, f"describe {argument} of weft.{name}"
 
 

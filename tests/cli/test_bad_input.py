@@ -89,8 +89,6 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
         ((), "Missing argument"),
         (("counts", "x"), "is not NAME=VALUE"),
         (("counts", "x=1"), "args of 'counts'"),
-        (("nothing",), "there is no subject"),
-        (("task", f"id={ID}"), "there is no task"),
         (("counts", "--times", "0"), "not in the range"),
     ],
     ("login",): [

@@ -12,10 +12,11 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from weft.access.principal import Principal
-from weft.api import browser, endpoint, policy, reply
+from weft.api import browser, credentials, endpoint, policy, reply
 from weft.api.endpoint import Service
 from weft.api.live_connection import Close, Connection
 from weft.base import errors, ids
+from weft.base.memory import Memory
 from weft.live import protocol, sessions
 
 log = logging.getLogger("weft.live")
@@ -35,12 +36,43 @@ def check() -> None:
             raise errors.ConfigError(f"the message {kind.__name__} is under no policy; add it to live/protocol.py")
 
 
+class Standing:
+    """Whom the credentials of open sockets stand for, asked again and again: each once for all who came with it.
+
+    A thousand sockets of one key that all asked by themselves would wait for each other longer than an answer holds.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._asking: dict[tuple[str, str], asyncio.Task[Principal]] = {}
+        # that which is asked remembers too; together they stay far below the 5 seconds that are promised
+        self._known: Memory[tuple[str, str], Principal] = Memory(
+            seconds=credentials.REMEMBERED / 2, most=credentials.MOST
+        )  # fmt: skip
+
+    async def who(self, headers: Mapping[str, str]) -> Principal:
+        which = headers.get("authorization", ""), headers.get("cookie", "")
+        asked = self._known.now()
+        if (known := self._known.get(which)) is not None:
+            return known
+        if (asking := self._asking.get(which)) is None:
+            asking = self._asking[which] = asyncio.create_task(endpoint.who(self._service, "GET", headers))
+            asking.add_done_callback(lambda done: self._answered(which, done))
+        return self._known.keep(which, await asyncio.shield(asking), asked=asked)
+
+    def _answered(self, which: tuple[str, str], done: asyncio.Task[Principal]) -> None:
+        self._asking.pop(which, None)
+        if not done.cancelled():
+            done.exception()  # whoever still waits is told; nobody need be
+
+
 class Socket:
     """The endpoint."""
 
     def __init__(self, service: Service) -> None:
         check()
         self._service = service
+        self._standing = Standing(service)
         self.open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,7 +123,7 @@ class Socket:
         await send({"type": "websocket.accept", "headers": browser.secured([], scheme="http")})
 
         async def again() -> Principal:
-            return service.local or await endpoint.who(service, "GET", headers)
+            return service.local or await self._standing.who(headers)
 
         async def text(said: str) -> None:
             await send({"type": "websocket.send", "text": said})

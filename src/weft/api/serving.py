@@ -60,7 +60,7 @@ async def serving(app: Starlette, *, listener: socket.socket) -> AsyncIterator[N
         app, http="httptools", ws=Abortable, lifespan="off", log_config=None, access_log=False, server_header=False,
         timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GRACE, proxy_headers=False,
         # compression would keep some 300 kB for each connection
-        ws_max_size=protocol.LONGEST_MESSAGE, ws_ping_interval=20, ws_ping_timeout=20, ws_per_message_deflate=False,
+        ws_max_size=protocol.LONGEST_MESSAGE, ws_ping_interval=20, ws_ping_timeout=60, ws_per_message_deflate=False,
     )  # fmt: skip
     server = _Server(config)
     service: Service = app.state.service
