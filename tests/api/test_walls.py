@@ -123,7 +123,7 @@ async def test_without_either_wall_the_walk_sees_nearly_everything(planted: tupl
     # they show numbers, what was asked for, or nothing of anybody; or never end
     assert silent == {
         "GET /v1/queues/{name}", "GET /v1/openapi.json", "GET /health", "GET /ready",
-        "GET /v1/tasks/counts", "GET /v1/tasks/{id}/logs/stream", "GET /v1/audit/verify", "GET /v1/me",
+        "GET /v1/tasks/counts", "GET /v1/tasks/{id}/logs/stream", "GET /v1/audit/verify", "GET /v1/me", "GET /v1/live/sse",
     }  # fmt: skip
     seen = set().union(*leaks.values())
     unseen = [one for one in theirs.canaries if one not in seen]
