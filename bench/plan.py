@@ -24,6 +24,7 @@ from bench.scenarios import (
     jobs,
     latency,
     limits,
+    live,
     pages,
     scale,
     start,
@@ -61,6 +62,7 @@ class Sizes:
     http_tasks: int
     http_rate: int
     http_seconds: int
+    live_changes: int
     xmin_rate: int
     xmin_before: int
     xmin_held: int
@@ -97,6 +99,7 @@ FULL = Sizes(
     http_tasks=50_000,
     http_rate=50,
     http_seconds=8,
+    live_changes=200,
     xmin_rate=10_000,
     xmin_before=60,
     xmin_held=600,
@@ -129,6 +132,7 @@ QUICK = dataclasses.replace(
     pages_finished=300_000,
     http_tasks=20_000,
     http_seconds=5,
+    live_changes=40,
     xmin_before=10,
     xmin_held=60,
     jobs_active=100_000,
@@ -249,6 +253,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         limits: ("limits", "queue_highest", dict(tasks=sizes.limits_tasks, seconds=sizes.limits_seconds)),
         http: ("http", "per_second", dict(
             tasks=sizes.http_tasks, rate=sizes.http_rate, seconds=sizes.http_seconds)),
+        live: ("live", "p50_ms", dict(changes=sizes.live_changes)),
         start: ("start", "help_ms", dict(calls=sizes.start_calls)),
         pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
         jobs: ("jobs", "per_second", dict(active=sizes.jobs_active, due=sizes.jobs_due)),

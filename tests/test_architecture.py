@@ -23,6 +23,7 @@ BROAD = {
     "cluster/pulse.py": "around the listeners of a beat, which are other people's code",
     "contrib/aiopslab/child.py": "around the code of a problem, in its own process",
     "flows/advance.py": "around the course of one run: one that breaks must not take the others of its batch down",
+    "live/asking.py": "around user code: a live query that breaks is told to whoever watches it",
     "worker/logs.py": "around what user code logs: formatting it must not fail the task",
     "worker/child_main.py": "around user code in a child process",
     "worker/ending.py": "around the text of user code's own errors",

@@ -119,7 +119,7 @@ def test_every_sql_function_for_users_is_described_with_its_arguments(database_u
     shared = section(page, "weft.enqueue")
     for name, arguments in functions:
         described = section(page, f"weft.{name}") + (shared if name == "try_enqueue" else "")
-        for argument in arguments:
+        for argument in arguments or ():
             assert f"`{argument}`" in described, f"describe {argument} of weft.{name}"
 
 
@@ -140,7 +140,7 @@ def test_the_sql_of_the_docs_runs(database_url: str) -> None:
     lines = [line.strip() for line in (REFERENCE / "sql.md").read_text().splitlines() if line.startswith("    select")]
     assert blocks and lines
     with psycopg.connect(database_url) as connection:
-        connection.execute("create table orders (customer text)")
+        connection.execute("create table orders (id integer generated always as identity, customer text)")
         # something to start
         connection.execute(
             "insert into weft.plans values ('00000000-0000-7000-8000-000000000001', repeat('a', 64), '{}', 0)"

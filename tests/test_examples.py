@@ -20,6 +20,7 @@ SAYS = {
     "checkout": ["o-1: ['hat shipped', 'coat shipped']", "refunded payment of 700", "o-2: compensated because not approved"],
     "from_sync_code": ["the same task: True created: False", "5"],
     "hello": ["sent to ada@example.com", "info sending {'to': 'ada@example.com'}"],
+    "live": ["Oslo has 0", "Oslo has 1", "Oslo has 2"],
     "ordered": ["a0 a1 a2 a3 a4", "b0 b1 b2 b3 b4"],
     "plain_sql": ["Hello, SQL!"],
     "progress": [" %: at ", "cancelling", "cancelled: cancelled"],

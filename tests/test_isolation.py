@@ -40,6 +40,11 @@ ROWS = {
     "values (%(org)s, 's', 'k', repeat('n', 12)::bytea, '', 'a')",
     "allowed_hosts": "(org_id, entry, created_by) values (%(org)s, 'h', 'a')",
     "journal_heads": "(org_id, number, hash) values (%(org)s, 1, repeat('h', 32)::bytea)",
+    "logins": "(org_id, hash, key_id, actor, expires_at) "
+    "select k.org_id, k.hash, k.id, 'a', now() from weft.keys as k where k.org_id = %(org)s",
+    "live_sessions": "(id, org_id, node_id, actor) values (gen_random_uuid(), %(org)s, gen_random_uuid(), 'a')",
+    "live_subscriptions": "(id, org_id, session_id, query_name, query_hash) "
+    "select gen_random_uuid(), s.org_id, s.id, 'q', 'h' from weft.live_sessions as s where s.org_id = %(org)s",
     "idempotency_keys": "(org_id, key, request) values (%(org)s, 'k', '')",
     "outbox": "(org_id, topic, subject, url, body) values (%(org)s, 't', gen_random_uuid(), 'u', 'b')",
     "webhook_keys": "(org_id, secret) values (%(org)s, repeat('s', 32)::bytea)",

@@ -20,6 +20,7 @@ from weft.db.tx import Tx
 from weft.flows import model as flows
 from weft.jobs import model as jobs
 from weft.journal import feed, outbox
+from weft.live import sessions as live_sessions
 from weft.queue import model as queue
 from weft.settle import outcome
 
@@ -150,6 +151,7 @@ STATES = {
     ("runs", "trigger"): flows.Trigger,
     ("steps", "state"): flows.StepState,
     ("messages", "kind"): flows.MessageKind,
+    ("live_sessions", "status"): live_sessions.Status,
 }
 
 

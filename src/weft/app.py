@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
+from weft.api.live_here import InProcess
 from weft.base import config, crash, durations, errors, ids
 from weft.parts.dags import Dags, DeclaredDag, Runs
 from weft.parts.durable import Durable
@@ -28,6 +29,7 @@ from weft.queue.model import Enqueued, LogLine, TaskView
 from weft.queue.new import Options
 from weft.sdk import loading
 from weft.sdk import task as declarations
+from weft.sdk.query import Queries
 from weft.sdk.synchronous import Synchronous
 from weft.sdk.task import Task
 from weft.settle import rescue
@@ -47,6 +49,9 @@ class App(Durable, Processes):
         self.jobs = Jobs(self.open, registry=self.registry, owner=f"app:{name or loading.caller()}")
         self.sync = Synchronous(self)
         self.dags, self.runs = Dags(self), Runs(self)
+        self.queries = Queries()
+        self.query = self.queries.add
+        self.live = InProcess(self.open, self.listening, self.queries)
 
     # declaring
 

@@ -95,7 +95,7 @@ async def test_a_user_comes_in_with_the_org_and_role_of_the_table_not_of_the_tok
     me = await ask(client, token)
     assert (me.status_code, me.json()) == (200, {
         "org": str(ids.DEFAULT_ORG), "org_slug": "default", "actor": "user:ada@x.org", "role": "writer", "scopes": [],
-        "org_roles": ["role:finance"],
+        "org_roles": ["role:finance"], "csrf": None,
     })  # fmt: skip
     made = await client.post("/v1/tasks", json={"kind": "a"}, headers={"authorization": f"Bearer {token}"})
     assert made.status_code == 201

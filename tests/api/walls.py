@@ -19,7 +19,8 @@ import httpx2
 import msgspec
 
 import hands
-from weft.access import keys, orgs, roles, users
+from weft.access import keys, logins, orgs, roles, users
+from weft.access.principal import Principal
 from weft.api import policy, routes
 from weft.api.operation import Operation
 from weft.cluster import locks
@@ -113,6 +114,9 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
         for kind in ROLES:
             key, opens[kind] = await keys.create(tx, org=org, name=actors[kind], role=kind, actor="test")  # type: ignore[arg-type]
             found.append(str(key.id))
+            who = Principal(org=org, actor=f"key:{actors[kind]}", role="reader", key=key.id)
+            opened, _ = await logins.open(tx, who, agent=canary())
+            found.append(str(opened.id))
         await record.record(tx, org_id=org, actor=canary(), action="a", object_type="t", object_id=canary())
         found += [str(lock.token), str(user.id), str(role.id)]
         await hands.lead(tx)

@@ -149,6 +149,12 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ],
     ("key", "list"): [(("extra",), "unexpected extra argument")],
     ("key", "revoke"): [(("x",), "is not a valid UUID")],
+    ("live",): [
+        ((), "Missing argument"),
+        (("counts", "x"), "is not NAME=VALUE"),
+        (("counts", "x=1"), "args of 'counts'"),
+        (("counts", "--times", "0"), "not in the range"),
+    ],
     ("login",): [
         ((), "Missing argument"),
         (("http://x",), "no key was given"),
@@ -243,7 +249,8 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("role", "remove"): [((), "Missing argument")],
     ("role", "assign"): [(("finance",), "Missing argument"), (("finance", "ada"), "neither an email nor the id")],
     ("role", "unassign"): [(("finance",), "Missing argument"), (("finance", "ada"), "neither an email nor the id")],
-    ("server",): [(("--port", "x"), "not a valid integer"), (("--host", "300.1.2.3", "--port", "0"), "refusing to listen")],
+    ("server",): [(("--port", "x"), "not a valid integer"), (("--host", "300.1.2.3", "--port", "0"), "refusing to listen"),
+                  (("nothing:app",), "there is no module")],
     ("tasks", "list"): [
         (("--state", "asleep"), "is not one of"),
         (("--since", "soon"), "is not a time"),

@@ -14,6 +14,8 @@ SOURCES = {
     "forge.forge_jobs": ("003", "table", "forge_jobs"),
     "forge.forge_cron_runs": ("003", "table", "forge_cron_runs"),
     "forge.forge_migrations": ("003", "table", "forge_migrations"),
+    "forge.forge_sessions": ("003", "table", "forge_sessions"),
+    "forge.forge_subscriptions": ("003", "table", "forge_subscriptions"),
     "afl.tasks": ("000", "dataclass", "TaskDefinition"),
     "afl.servers": ("000", "dataclass", "ServerDefinition"),
     "afl.locks": ("000", "dataclass", "LockDefinition"),

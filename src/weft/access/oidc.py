@@ -149,7 +149,7 @@ async def find(tx: Tx, known: Known, *, leeway: float) -> Principal:
     if suspended:
         raise errors.Unauthenticated("the user's org is suspended; ask whoever runs this server")
     return Principal(
-        org=org, actor=f"user:{email or subject}", role=role, org_rate=principal.rate(*org_rate),
+        org=org, actor=f"user:{email or subject}", role=role, user=id, org_rate=principal.rate(*org_rate),
         org_roles=frozenset(f"{roles.PREFIX}{slug}" for slug in slugs),
     )  # fmt: skip
 

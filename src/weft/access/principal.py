@@ -24,6 +24,8 @@ class Principal:
     """The org's own roles of a user, as visibility lists name them: `role:finance`."""
     key: uuid.UUID | None = None
     """The key it came with, if it was one."""
+    user: uuid.UUID | None = None
+    """The user it is, if it is one."""
     rate: Limit | None = None
     """What this credential may ask in a second; None: nothing was said."""
     org_rate: Limit | None = None

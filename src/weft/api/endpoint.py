@@ -16,6 +16,8 @@ from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
 from weft.api.dialect import WEFT, Application, Dialect
 from weft.api.limiter import Limiter
+from weft.api.live_ledger import Ledger
+from weft.api.live_watch import Live
 from weft.api.metrics import Remembered
 from weft.api.operation import Call, Operation
 from weft.api.strangers import Strangers
@@ -46,6 +48,8 @@ class Service:
     limiter: Limiter
     strangers: Strangers
     rules: Rules
+    live: Live
+    ledger: Ledger
     traffic: Traffic = dataclasses.field(default_factory=Traffic)
     metrics: Remembered = dataclasses.field(default_factory=Remembered)
     hub: Hub | None = None
@@ -99,6 +103,7 @@ class Endpoint:
             principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
             body=request.body(operation, raw, headers=headers), headers=headers, database=self._service.database,
             operation=operation, hub=self._service.hub, request_id=scope["weft.request_id"], service=self._service,
+            scheme=scope["scheme"],
             left=lambda: request.left(receive), still=still,
         )  # fmt: skip
         try:
@@ -131,7 +136,7 @@ class Endpoint:
             return NOBODY
         service = self._service
         principal = service.local or await self._anybody(operation, scope["path"], headers)
-        principal = principal or await self._who(scope["method"], headers)
+        principal = principal or await who(service, scope["method"], headers)
         scope["weft.org"] = principal.org
         try:
             policy.require(principal, operation.action)
@@ -156,14 +161,15 @@ class Endpoint:
 
         async def still() -> None:
             if await self._anybody(operation, operation.path, headers) is None:
-                policy.require(await self._who(method, headers), operation.action)
+                policy.require(await who(self._service, method, headers), operation.action)
 
         return still
 
-    async def _who(self, method: str, headers: Mapping[str, str]) -> Principal:
-        """By a credential or, for browsers, by a session's cookie."""
-        sessions = self._service.sessions
-        if sessions is not None and "authorization" not in headers and (session := browser.session_of(headers)):
-            browser.check_csrf(headers, method=method, session=session)
-            return await sessions(session)
-        return await self._service.credentials.principal(headers.get("authorization"))
+
+async def who(service: Service, method: str, headers: Mapping[str, str]) -> Principal:
+    """Whoever asks: by a credential or, for browsers, by a session's cookie."""
+    sessions = service.sessions
+    if sessions is not None and "authorization" not in headers and (session := browser.session_of(headers)):
+        browser.check_csrf(headers, method=method, session=session)
+        return await sessions(session)
+    return await service.credentials.principal(headers.get("authorization"))

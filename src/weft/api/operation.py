@@ -82,6 +82,7 @@ class Call(Generic[Body, Query]):
     """Hears that something changed; None: poll."""
     request_id: str = ""
     operation: "Operation | None" = None
+    scheme: str = "http"
     service: Any = None
     """What the server's endpoints share (endpoint.Service): its operations and its traffic, for documents and metrics."""
     still: Still = standing.always

@@ -13,7 +13,7 @@ from weft.base import errors
 PUBLIC = "public"
 """The action of what needs no credential; only these operations may have it:"""
 
-EXEMPT = frozenset({"GET /health", "GET /ready"})
+EXEMPT = frozenset({"GET /health", "GET /ready", "POST /v1/login"})
 """(Applications on top name theirs in their dialect.)"""
 
 _READ: frozenset[Role] = frozenset({"reader", "writer", "admin", "operator"})
@@ -65,10 +65,13 @@ ACTIONS: dict[str, frozenset[Role]] = {
     "run.write": _WRITE,
     "workflow.read": _READ,
     "workflow.run": _WRITE,
+    "session.own": _READ,
+    "session.admin": _ADMIN,
+    "live.read": _READ,
 }
 
-UNSCOPED = frozenset({"me.read"})
-"""No scope holds these back: anybody may know who they are."""
+UNSCOPED = frozenset({"me.read", "session.own"})
+"""No scope holds these back: anybody may know who they are, and leave."""
 
 _RANK: dict[str, int] = {"reader": 0, "writer": 1, "admin": 2, "worker": 2, "operator": 3}
 """What it takes to hand a role to somebody: at least its own rank."""

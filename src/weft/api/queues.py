@@ -72,7 +72,7 @@ async def page(call: Call[None, pages.Paging]) -> pages.Page[Queue]:
         found = await kernel.page(
             tx, org=call.principal.org, after=_after(place), take=call.query.limit + 1
         )  # fmt: skip
-    return pages.page(found, limit=call.query.limit, show=_shown, place=lambda queue: QueuePlace(queue.name))
+    return pages.page(found, limit=call.query.limit, show=shown, place=lambda queue: QueuePlace(queue.name))
 
 
 async def get(call: Call[None, None]) -> Queue:
@@ -82,7 +82,7 @@ async def get(call: Call[None, None]) -> Queue:
             raise errors.NotFound(
                 f"there is no queue {found.name!r}: no task waits, runs or lately ended in it, and nothing was said about it"
             )
-    return _shown(found)
+    return shown(found)
 
 
 async def change(call: Call[QueueChange, None]) -> Queue:
@@ -109,7 +109,7 @@ async def _change(call: Call[Any, None], changes: dict[str, Any]) -> Queue:
     name, org = call.path["name"], call.principal.org
     async with call.tx() as tx:
         await kernel.change(tx, org=org, name=name, actor=call.principal.actor, **changes)
-        return _shown(await kernel.get(tx, org=org, name=name))
+        return shown(await kernel.get(tx, org=org, name=name))
 
 
 def _after(place: QueuePlace | None) -> str:
@@ -140,7 +140,7 @@ def _settings(settings: QueueSettings) -> Settings:
     return Settings(paused=settings.paused, max_running=settings.max_running, rate=rate)
 
 
-def _shown(queue: kernel.Queue) -> Queue:
+def shown(queue: kernel.Queue) -> Queue:
     counts = queue.counts
     return Queue(
         name=queue.name, paused=queue.paused, settings=_settings(queue.own), operator=_settings(queue.everybodys),

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.access import oidc
@@ -25,15 +25,20 @@ from weft.api.denials import Denials
 from weft.api.dialect import WEFT, Application, Dialect
 from weft.api.endpoint import Endpoint, Service
 from weft.api.limiter import Limiter, Shares
+from weft.api.live_ledger import Ledger
+from weft.api.live_socket import PATH, Socket
+from weft.api.live_watch import Live
+from weft.api.login import Sessions
 from weft.api.operation import Operation
 from weft.api.strangers import Strangers
 from weft.api.unlocked import Unlocked
 from weft.api.waiting import Streams, Waiting
-from weft.base import errors
+from weft.base import errors, ids
 from weft.db import database as databases
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.queue import tokens
+from weft.sdk.query import Queries
 
 log = logging.getLogger("weft.api")
 
@@ -51,13 +56,15 @@ def build(
     operations: Sequence[Operation] | None = None, schemes: Mapping[str, Resolver] | None = None,
     rules: Rules | None = None, sessions: Resolver | None = None, shares: Shares | None = None, dialect: Dialect = WEFT,
     applications: Sequence[Application] = (),
+    queries: Queries | None = None, node: uuid.UUID | None = None,
 ) -> Starlette:  # fmt: skip
     """The application. ConfigError if an operation is under no policy.
 
     `hub` makes waiting requests wake at once; without it they poll. `local` is whoever asks, without a credential: only
     for an application inside one process. `schemes` resolve credentials that are no keys, by their prefix; `sessions` what
     a browser's cookie says. `rules` are for browsers, `shares` say whose rate limits are what. `applications` are served
-    beside Weft's own operations; with `operations` and `dialect` one is served alone.
+    beside Weft's own operations; with `operations` and `dialect` one is served alone. `queries` are the app's live queries,
+    `node` is the server's own.
     """
     table = routes.operations() if operations is None else list(operations)
     policy.check(table, exempt=dialect.public)
@@ -71,7 +78,9 @@ def build(
     service = Service(
         database=database, credentials=Credentials(database, schemes=known, issuer=issuer), denials=Denials(database),
         operations=table, waiting=waiting, streams=Streams(MOST_STREAMS), desk=desk, hub=hub, local=local,
-        limiter=Limiter(database, shares=shares), strangers=Strangers(database), rules=rules or Rules(), sessions=sessions,
+        limiter=Limiter(database, shares=shares), strangers=Strangers(database), rules=rules or Rules(),
+        sessions=sessions or Sessions(database).principal, live=Live(database, hub=hub, queries=queries),
+        ledger=Ledger(database, node=node or ids.token()),
         dialect=dialect, applications=tuple(applications), unlocked=Unlocked(database),
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
@@ -80,7 +89,10 @@ def build(
     # what is spelled out comes before what a parameter would swallow
     paths = sorted(by_path, key=lambda path: (path.count("{"), ":path}" in path, -len(path)))
     app = Starlette(
-        routes=[Route(path, endpoint=Endpoint(service, by_path[path])) for path in paths],
+        routes=[
+            WebSocketRoute(PATH, endpoint=Socket(service)),
+            *(Route(path, endpoint=Endpoint(service, by_path[path])) for path in paths),
+        ],
         middleware=[Middleware(Frame, service=service)],
     )
     app.router.redirect_slashes = False

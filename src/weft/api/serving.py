@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from weft.access import keys, oidc
 from weft.api.endpoint import Service
 from weft.base import errors
 from weft.db.database import Database
+from weft.live import protocol
 from weft.net import address as addresses
 
 _BACKLOG = 512
@@ -55,8 +57,10 @@ async def must_be_guarded(database: Database, *, host: str) -> None:
 async def serving(app: Starlette, *, listener: socket.socket) -> AsyncIterator[None]:
     """Serves while the block lasts; then lets requests end, and tells those that wait."""
     config = uvicorn.Config(
-        app, http="httptools", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+        app, http="httptools", ws=Abortable, lifespan="off", log_config=None, access_log=False, server_header=False,
         timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GRACE, proxy_headers=False,
+        # compression would keep some 300 kB for each connection
+        ws_max_size=protocol.LONGEST_MESSAGE, ws_ping_interval=20, ws_ping_timeout=60, ws_per_message_deflate=False,
     )  # fmt: skip
     server = _Server(config)
     service: Service = app.state.service
@@ -69,7 +73,16 @@ async def serving(app: Starlette, *, listener: socket.socket) -> AsyncIterator[N
         service.waiting.closed.set()
         server.should_exit = True
         await asyncio.gather(running, return_exceptions=True)
+        await service.ledger.close()
         listener.close()
+
+
+class Abortable(WebSocketsSansIOProtocol):
+    """Lets the application hang up on a client that does not read: closing would wait for it to read the rest."""
+
+    async def run_asgi(self) -> None:
+        self.scope["weft.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+        await super().run_asgi()
 
 
 class _Server(uvicorn.Server):

@@ -9,7 +9,7 @@ import msgspec
 from weft.access import orgs, users
 from weft.access.principal import Role
 from weft.access.users import UserRole
-from weft.api import fields, pages, policy
+from weft.api import browser, fields, pages, policy
 from weft.api.operation import Call, Operation
 from weft.api.shown import shown
 
@@ -67,6 +67,8 @@ class Me(msgspec.Struct, kw_only=True):
     role: Role
     scopes: list[str]
     org_roles: list[str]
+    csrf: str | None
+    """With a session's cookie: what changes must say in the header X-Weft-CSRF."""
 
 
 async def create(call: Call[NewUser, None]) -> User:
@@ -115,11 +117,12 @@ async def remove(call: Call[None, None]) -> None:
 
 async def me(call: Call[None, None]) -> Me:
     who = call.principal
+    session = None if "authorization" in call.headers else browser.session_of(call.headers)
     async with call.tx() as tx:
         org = await orgs.get(tx, id=who.org, org=who.org)
     return Me(
         org=who.org, org_slug=org.slug, actor=who.actor, role=who.role, scopes=sorted(who.scopes),
-        org_roles=sorted(who.org_roles),
+        org_roles=sorted(who.org_roles), csrf=None if session is None else browser.csrf_token(session),
     )  # fmt: skip
 
 
@@ -137,7 +140,7 @@ OPERATIONS = (
         "GET", "/v1/me", action="me.read", handler=me, summary="Whom your credential stands for", answer=Me,
         answer_example={
             "org": "01890f3e-7b2c-7cc0-98c4-dc0c0c07398f", "org_slug": "example", "actor": "user:ada@example.com",
-            "role": "writer", "scopes": [], "org_roles": ["role:finance"],
+            "role": "writer", "scopes": [], "org_roles": ["role:finance"], "csrf": None,
         },
     ),
     Operation(

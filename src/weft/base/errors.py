@@ -32,6 +32,7 @@
     │   ├── TaskCancelled
     │   ├── TaskTimedOut
     │   └── StepFailed          raised in a workflow by a step or a child that failed for good
+    ├── QueryFailed             a live query of the app broke
     ├── ExpressionFailed        an expression of a plan has no value
     ├── SchedulerUnavailable    nobody leads, so nothing would be fired
     ├── ResultTimeout           the task has not ended within the time you gave
@@ -237,6 +238,12 @@ class TaskFailed(WeftError):
     """The task failed."""
 
     code = "TASK_FAILED"
+
+
+class QueryFailed(WeftError):
+    """A live query failed."""
+
+    code = "QUERY_FAILED"
 
 
 class TaskCancelled(TaskFailed):

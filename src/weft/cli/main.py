@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": ("weft.cli.tasks:explain", "Say why a task is not running."),
     "dead": ("weft.cli.dead:dead", "The dead letter list: look, redrive, discard."),
     "queues": ("weft.cli.queues:queues", "Look at queues, pause, resume and limit them."),
+    "live": ("weft.cli.live:live", "Watch SUBJECT: print what it is, and again whenever that changed."),
     "nodes": ("weft.cli.nodes:nodes", "Look at the processes that are Weft's: workers and servers."),
     "locks": ("weft.cli.locks:locks", "Look at named locks that are held, and release them."),
     "jobs": ("weft.cli.jobs:jobs", "Make jobs that fire by the clock, look at them and steer them."),

@@ -27,11 +27,12 @@ async def served(app: App, *, host: str = HOST, port: int = PORT, lead: bool = T
     roles = ("gateway", leaders.SCHEDULER) if lead else ("gateway",)
     with contextlib.closing(listener):
         port = listener.getsockname()[1]
-        async with (
-            app.node(roles=roles, http_port=port) as hub,
-            serving.serving(server.build(database, hub=hub, rules=rules, applications=[APPLICATION]), listener=listener),
-        ):
-            yield serving.address(listener)
+        async with app.node(roles=roles, http_port=port) as hub:
+            built = server.build(
+                database, hub=hub, rules=rules, applications=[APPLICATION], queries=app.queries, node=app.node_id
+            )
+            async with serving.serving(built, listener=listener):
+                yield serving.address(listener)
 
 
 async def serve(app: App, *, host: str, port: int, lead: bool, greet: str) -> None:

@@ -21,6 +21,11 @@ def error(answer: Answer, *, method: str, url: str) -> errors.WeftError:
     facts = told.get("details")
     details: dict[str, Any] = dict(facts) if isinstance(facts, dict) else {}
     details |= {"request_id": told.get("request_id"), "status": answer.status}
+    return named(code, message, **details)
+
+
+def named(code: str, message: str, **details: Any) -> errors.WeftError:
+    """The error of this code."""
     made = classes().get(code, errors.WeftError)(message, **details)
     made.code = code
     return made

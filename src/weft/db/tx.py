@@ -45,6 +45,14 @@ class Tx:
         except psycopg.Error as error:
             raise translate(error) from error
 
+    async def dicts(
+        self, statement: str, params: Mapping[str, Any] | None = None, *, most: int
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """Rows by the names of their columns, no more than so many: for statements that are not ours."""
+        cursor = await self._execute(statement, params)
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in await cursor.fetchmany(most)]
+
     async def run(self, statement: str, params: Mapping[str, Any] | None = None) -> int:
         """Runs a statement for its effect; answers how many rows it touched."""
         cursor = await self._execute(statement, params)

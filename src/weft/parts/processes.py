@@ -52,6 +52,7 @@ class Processes(Connected):
     def __init__(self, settings: config.Settings) -> None:
         super().__init__(settings)
         self.registry = Registry()
+        self.node_id: uuid.UUID | None = None
         self._allowed: Memory[str, tuple[str, ...]] = Memory(seconds=_HOSTS_KEPT, most=_ORGS_KEPT)
 
     @contextlib.asynccontextmanager
@@ -134,6 +135,7 @@ class Processes(Connected):
         database = await self.open()
         hub = await self.listening()
         pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
+        self.node_id = uuid.UUID(str(pulse.node.id))
         await pulse.start()
         upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
         try:

@@ -3,13 +3,14 @@
 import datetime as dt
 from collections.abc import Awaitable, Callable, Sequence
 
-from weft.access import idempotency, rates
+from weft.access import idempotency, logins, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
 from weft.flows import chores as runs
 from weft.flows import workflows
 from weft.jobs import backfill, scheduler
 from weft.journal import audit, feed, outbox, sequence
+from weft.live import sessions
 from weft.queue import promote, prune
 from weft.settle import rescue
 from weft.upkeep.chore import Chore
@@ -58,6 +59,8 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
             wake=JOBS,
         ),
         Chore(name="execution pruner", every=_seconds(60), once=scheduler.prune, batch=scheduler.PRUNED),
+        Chore(name="session sweeper", every=_seconds(15), once=sessions.sweep),
+        Chore(name="login pruner", every=_seconds(3600), once=logins.prune, batch=logins.BATCH),
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
         Chore(name="outbox", every=_seconds(2), peek=outbox.waiting, once=sender.once, then=sender.send, batch=outbox.BATCH),
         Chore(name="outbox pruner", every=_seconds(300), once=outbox.prune, batch=outbox.BATCH),

@@ -1,0 +1,97 @@
+"""Follows the change feed for everybody who watches something on this server.
+
+It reads on from its position, so nothing is missed while the database is away. It does not wait for the leader's sequencer:
+while somebody watches it gives committed changes their positions itself, which is safe for anybody to do.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from weft.base import errors
+from weft.db.database import Database
+from weft.db.notify import Hub
+from weft.journal import feed, sequence
+from weft.journal.feed import Change
+
+log = logging.getLogger("weft.live")
+
+EVERY = 0.1
+"""Seconds between two looks into the inbox."""
+_AGAIN = 0.5
+_PAGE = 1000
+_END = 2**62
+
+Told = Callable[[Sequence[Change] | None], None]
+"""Called with what changed; None: anything may have."""
+
+
+class Feed:
+    """Runs while it is held."""
+
+    def __init__(self, database: Database, *, hub: Hub | None, tell: Told) -> None:
+        self.position = 0
+        self._database = database
+        self._hub = hub
+        self._tell = tell
+        self._held = 0
+        self._starting = asyncio.Lock()
+        self._running: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Follows as long as somebody is in here; the position is known from the beginning."""
+        self._held += 1
+        try:
+            async with self._starting:
+                if self._running is None or self._running.done():
+                    async with self._database.once() as tx:
+                        self.position = (await feed.read(tx, after=_END, take=1)).newest
+                    self._running = asyncio.create_task(self._run(), name="weft live feed")
+            yield
+        finally:
+            self._held -= 1
+            if not self._held and self._running is not None:
+                self._running.cancel()
+                running, self._running = self._running, None
+                await asyncio.gather(running, return_exceptions=True)
+
+    async def _run(self) -> None:
+        remove = self._hub.add("weft_changes", lambda _: self._news.set()) if self._hub is not None else None
+        try:
+            while True:
+                try:
+                    await self._once()
+                    pause = EVERY
+                except errors.WeftError as error:
+                    log.warning("the change feed cannot be read: %s", error)
+                    pause = _AGAIN
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._news.wait()
+                self._news.clear()
+        finally:
+            if remove is not None:
+                remove()
+
+    async def _once(self) -> None:
+        async with self._database.once() as tx:
+            waiting = await sequence.waiting(tx)
+        if waiting:
+            async with self._database.tx() as tx:
+                await sequence.once(tx)
+        while True:
+            async with self._database.once() as tx:
+                page = await feed.read(tx, after=self.position, take=_PAGE)
+            if page.gap and page.newest != self.position:
+                # trimmed before we came to it, or the database was restored
+                self.position = page.newest
+                self._tell(None)
+                return
+            if page.changes:
+                self.position = page.next
+                self._tell(page.changes)
+            if len(page.changes) < _PAGE:
+                return

@@ -1,0 +1,56 @@
+"""`weft live`: what something is, and again whenever that changed."""
+
+import click
+import msgspec
+
+from weft.base import errors
+from weft.cli import connecting, loop, output, showing
+from weft.cli.connecting import Where
+from weft.client import refusal
+
+
+@click.command(epilog="\b\nExamples:\n  weft live counts\n  weft live task id=01890f3e-7b2c-7cc0-98c4-dc0c0c07398f\n"
+                      "  weft live queue name=email --times 3 --json")  # fmt: skip
+@click.argument("subject")
+@click.argument("args", metavar="[NAME=VALUE]...", nargs=-1)
+@click.option("--times", type=click.IntRange(1), metavar="N", help="Stop after so many.")
+@connecting.options
+@output.as_json
+def live(*, subject: str, args: tuple[str, ...], times: int | None, where: Where, as_json: bool) -> None:
+    """Watch SUBJECT: print what it is, and again whenever that changed.
+
+    Subjects are counts, task, log, tasks, queue, and query:NAME for a live query of the server's app; what each takes is
+    in docs/reference/live.md. One line of JSON each time; Ctrl-C stops it.
+    """
+    loop.run(_watch(subject, _arguments(args), times=times, where=where, as_json=as_json))
+
+
+async def _watch(subject: str, args: dict[str, object], *, times: int | None, where: Where, as_json: bool) -> None:
+    query: dict[str, object] = {"subject": subject, "args": msgspec.json.encode(args).decode()}
+    shown = 0
+    async with connecting.connected(where) as client:
+        while True:
+            # a server ends a stream after an hour, or when it stops: then go on
+            async for event in client.stream("/v1/live/sse", query=query):
+                if event.name == "error":
+                    raise refusal.named(event.data["code"], event.data["message"])
+                if event.name != "data":
+                    continue
+                click.echo(showing.compact(event.data) if as_json else showing.plain(showing.compact(event.data)))
+                shown += 1
+                if shown == times:
+                    return
+
+
+def _arguments(given: tuple[str, ...]) -> dict[str, object]:
+    """`name=value`, the value as JSON where it is some, else as text."""
+    found: dict[str, object] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not name or not equals:
+            raise errors.InvalidInput(f"{one!r} is not NAME=VALUE; write e.g. id=01890f3e-7b2c-7cc0-98c4-dc0c0c07398f")
+        try:
+            found[name] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            found[name] = value
+    return found

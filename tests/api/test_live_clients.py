@@ -1,0 +1,139 @@
+"""Watching with what Weft brings along: server-sent events, the Python client, `app.live`."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from listening import PATIENCE, Listening, listening
+
+import hands
+from weft.api import live_connection
+from weft.app import App
+from weft.base import config, errors
+from weft.client import live
+from weft.client.client import Client
+from weft.db.database import Database
+from weft.live import asking
+
+
+@pytest.fixture
+async def here(database: Database) -> AsyncIterator[Listening]:
+    async with listening(database) as made:
+        yield made
+
+
+async def after(stream: AsyncIterator[Any]) -> Any:
+    async with asyncio.timeout(PATIENCE):
+        return await anext(stream)
+
+
+async def test_one_subscription_as_server_sent_events(here: Listening, database: Database) -> None:
+    async with Client(here.url, here.keys["reader"]) as client:
+        async with contextlib.aclosing(client.stream("/v1/live/sse", query={"subject": "counts"})) as events:  # type: ignore[type-var]
+            first = await after(events)
+            assert (first.name, first.data["ready"]["count"]) == ("data", 0)
+            async with database.tx() as tx:
+                await hands.put(tx)
+            second = await after(events)
+            assert (second.data["ready"]["count"], int(second.id or 0) >= int(first.id or 0)) == (1, True)
+        resumed = client.stream("/v1/live/sse", query={"subject": "counts"}, headers={"last-event-id": str(10**17)})
+        async with contextlib.aclosing(resumed) as events:  # type: ignore[type-var]
+            assert [(await after(events)).name, (await after(events)).name] == ["gap", "data"]
+        for query, error in (
+            ({"subject": "nothing"}, errors.NotFound),
+            ({"subject": "counts", "args": "nonsense"}, errors.InvalidInput),
+            ({"subject": "counts", "args": '{"org": 1}'}, errors.InvalidInput),
+        ):
+            with pytest.raises(error):
+                await after(client.stream("/v1/live/sse", query=query))
+        nobodys = '{"id": "01890f3e-7b2c-7cc0-98c4-dc0c0c07398f"}'
+        gone = client.stream("/v1/live/sse", query={"subject": "task", "args": nobodys})
+        async with contextlib.aclosing(gone) as events:  # type: ignore[type-var]
+            told = await after(events)
+            assert (told.name, told.data["code"]) == ("error", "NOT_FOUND")
+
+
+async def test_the_python_client_goes_on_after_its_connection_broke(
+    here: Listening, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database.tx() as tx:
+        id = await hands.put(tx)
+    opened: list[live_connection.Connection] = []
+    monkeypatch.setattr(
+        live_connection.Connection, "guarding", lambda self: opened.append(self) or asyncio.Event().wait()  # type: ignore[func-returns-value]
+    )
+    async with contextlib.aclosing(live.watch(here.url, here.keys["reader"], "task", id=id)) as watching:  # type: ignore[type-var]
+        assert (await after(watching))["state"] == "ready"
+        async with asyncio.timeout(PATIENCE):
+            while not opened:
+                await asyncio.sleep(0.01)
+        # as if the outbox had overflowed: the server closes, and the client comes back by itself
+        opened[0]._full.set()
+        async with database.tx() as tx:
+            [held] = await hands.claim_plain(tx)
+        assert (await after(watching))["state"] == "running"
+        async with database.tx() as tx:
+            await hands.end(tx, [held])
+        assert (await after(watching))["state"] == "completed"
+
+
+async def test_the_python_client_says_why_it_is_refused(here: Listening, database: Database) -> None:
+    with pytest.raises(errors.Unauthenticated):
+        await after(live.watch(here.url, "weft_nonsense", "counts"))
+    with pytest.raises(errors.Unauthenticated):
+        await after(live.watch(here.url, None, "counts"))
+    with pytest.raises(errors.NotFound):
+        await after(live.watch(here.url, here.keys["reader"], "nothing"))
+    with pytest.raises(errors.InvalidInput):
+        await after(live.watch(here.url, here.keys["reader"], "task", id="x"))
+    with pytest.raises(errors.ConfigError):
+        await after(live.watch("nowhere", None, "counts"))
+    watching = live.watch(here.url, here.keys["writer"], "counts")
+    await after(watching)
+    async with database.tx() as tx:
+        await tx.run("update weft.keys set revoked_at = weft.now() where role = 'writer'")
+    with pytest.raises(errors.Unauthenticated):
+        while True:
+            await after(watching)
+
+
+async def test_an_app_watches_its_own_queries(database_url: str) -> None:
+    app = App(settings=config.Settings(database_url=database_url))
+
+    @app.query(tables=["weft.tasks"])
+    async def kinds(ask: asking.Ask, like: str = "%") -> Any:
+        return await ask.rows("select distinct t.kind from weft.tasks as t where t.kind like %(like)s order by 1", like=like)
+
+    async with app:
+        async with contextlib.aclosing(app.live("query:kinds", like="m%")) as watching:  # type: ignore[type-var]
+            assert await after(watching) == []
+            await app.enqueue("mail", {}, check=False)
+            assert await after(watching) == [{"kind": "mail"}]
+        with pytest.raises(errors.NotFound):
+            await after(app.live("query:others"))
+        with pytest.raises(errors.InvalidInput):
+            await after(app.live("query:kinds", unlike=1))
+
+
+def test_a_query_says_what_it_reads_and_is_there_once() -> None:
+    app = App(settings=config.Settings(database_url="postgresql://nowhere"))
+
+    async def good(ask: asking.Ask) -> list[Any]:
+        return []
+
+    def plain(ask: asking.Ask) -> list[Any]:
+        return []
+
+    async def greedy(ask: asking.Ask, **rest: Any) -> list[Any]:
+        return []
+
+    assert app.query(good, tables=["orders", "shop.orders", "weft.tasks"]) is good
+    assert [one.tables for one in app.queries] == [("public.orders", "shop.orders", "tasks")]
+    for function, tables, why in (
+        (good, ["orders"], "two live queries"), (plain, ["orders"], "async function"), (greedy, ["orders"], "one by one"),
+        (greedy, [], "which tables"), (greedy, "orders", "which tables"),
+    ):  # fmt: skip
+        with pytest.raises(errors.InvalidInput, match=why):
+            app.query(function, tables=tables)
