@@ -33,7 +33,8 @@ OUTGOING_CALLS = {
 }  # fmt: skip
 GUARDED = {"net/http.py"}
 """Where URLs that others wrote are called, through the guard."""
-CHOSEN = {"net/session.py": "a server that whoever runs the program named", "net/mounted.py": "this very process"}
+CHOSEN = {"net/session.py": "a server that whoever runs the program named", "net/mounted.py": "this very process",
+          "client/live.py": "a server that whoever runs the program named"}  # fmt: skip
 
 RUNS = {"execute", "executemany", "copy", "rows", "row", "value", "run", "lean"}
 """Methods whose first argument is SQL."""

@@ -51,7 +51,7 @@ class App(Durable, Processes):
         self.dags, self.runs = Dags(self), Runs(self)
         self.queries = Queries()
         self.query = self.queries.add
-        self.live = InProcess(self.open, self.listening, self.queries)
+        self.live = InProcess(self.open, self._listening, self.queries)
 
     # declaring
 
@@ -134,7 +134,7 @@ class App(Durable, Processes):
             return task.kind, task.options
         if not isinstance(task, str):
             raise errors.UnknownKind(f"enqueue takes a task or its name, not {task!r}; decorate it with @app.task")
-        found = self.registry.get(task) or next((one for one in self.handlers() if one.kind == task), None)
+        found = self.registry.get(task) or next((one for one in self._handlers() if one.kind == task), None)
         return task, found.options if found is not None else None
 
     async def _must_be_served(self, kind: str) -> None:
@@ -160,7 +160,7 @@ class App(Durable, Processes):
         """Waits for a task and answers its result; raises TaskFailed, TaskCancelled, TaskTimedOut or ResultTimeout."""
         limit = None if timeout is None else durations.parse(timeout, name="timeout").total_seconds()
         changed = asyncio.Event()
-        hub = await self.listening()
+        hub = await self._listening()
         remove = hub.add("weft_changes", lambda _payload: changed.set())
         try:
             async with asyncio.timeout(limit):

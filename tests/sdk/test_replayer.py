@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weft.base import errors
+from weft.base import config, errors
 from weft.parts.durable import Durable
 from weft.sdk.operation import Operation, Record
 from weft.sdk.replayer import Replayer
@@ -22,7 +22,7 @@ from weft.sdk.replayer import Replayer
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 PROGRAMS = int(os.environ.get("WEFT_WORKFLOW_PROGRAMS", "150"))
 
-app = Durable()
+app = Durable(config.load({}))
 
 
 @app.step
@@ -255,7 +255,7 @@ def test_outside_of_a_workflow_a_step_is_a_function_and_the_rest_says_so() -> No
 
 
 def test_a_compensation_must_fit_its_step() -> None:
-    other = Durable()
+    other = Durable(config.load({}))
 
     async def undo(unknown: str) -> None: ...
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from weft.api import errors as refusals
+from weft.api import policy
 from weft.api.operation import Operation
 from weft.base import errors
 
@@ -64,6 +65,7 @@ def _write(error: errors.WeftError | None, request_id: str) -> bytes:
 
 WEFT = Dialect(
     title="Weft",
+    public=policy.EXEMPT,
     description="Work that must not be lost, on PostgreSQL. Every refusal is `{\"error\": {code, message, "
     "request_id}}`. Lists are keyset pages: pass `next_cursor` as `cursor`.",
     envelope=refusals.ErrorEnvelope,

@@ -18,7 +18,8 @@ CHORES = (
     "sequencer", "promoter", "unblocker", "liveness", "lapsed leases", "strays", "cancellations", "feed trimmer",
     "lock sweeper", "node sweeper", "org history pruner", "dedupe key pruner", "idempotency key pruner",
     "partition maker", "audit sealer", "bucket sweeper", "outbox", "outbox pruner", "job scheduler",
-    "backfiller", "execution pruner", "run sweeper", "run starter", "run deadlines", "run pruner", "workflow waker", "session sweeper", "login pruner",
+    "backfiller", "execution pruner", "run sweeper", "run starter", "run deadlines", "run pruner",
+    "workflow waker", "session sweeper", "login pruner",
     "history pruner",
 )  # fmt: skip
 

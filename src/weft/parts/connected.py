@@ -48,7 +48,7 @@ class Connected:
             await self._database.close()
             self._database = None
 
-    async def listening(self) -> Hub:
+    async def _listening(self) -> Hub:
         database = await self.open()
         if self._hub is None:
             self._hub = Hub(database)

@@ -68,8 +68,8 @@ class Processes(Connected):
         database = await self.open()
         await self.jobs.declare()
         await self.dags.save()
-        hub = await self.listening()
-        handlers = self.handlers()
+        hub = await self._listening()
+        handlers = self._handlers()
         node = nodes.here(
             version=VERSION, roles=roles, queues=queues, capabilities=capabilities, concurrency=concurrency, lease=lease,
             handlers=[*(task.kind for task in handlers), *self.declared.workflows],
@@ -112,7 +112,7 @@ class Processes(Connected):
             engine = HttpEngine(Work(client, worker=name))
             await engine.arrive()
             worker = Worker(
-                engine, handlers=self.handlers(started=False), queues=queues, capabilities=capabilities,
+                engine, handlers=self._handlers(started=False), queues=queues, capabilities=capabilities,
                 concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
             )  # fmt: skip
             working = asyncio.create_task(worker.run())
@@ -133,7 +133,7 @@ class Processes(Connected):
         Answers what hears the database's notifications.
         """
         database = await self.open()
-        hub = await self.listening()
+        hub = await self._listening()
         pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
         self.node_id = uuid.UUID(str(pulse.node.id))
         await pulse.start()
@@ -145,7 +145,7 @@ class Processes(Connected):
             await asyncio.gather(upkeep, return_exceptions=True)
             await pulse.stop()
 
-    def handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
+    def _handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
         """What this app declares, and the built-in kinds it does not declare itself; runs are `started` by a database."""
         theirs = Registry()
         for function, name, options in builtin.builtin_tasks(self.settings, hosts=self._hosts):
