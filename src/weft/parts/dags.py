@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from weft.base import durations, errors, ids
+from weft.base import durations, errors, ids, json
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
-from weft.flows import definitions, look, operate, start, steering, why
+from weft.flows import definitions, look, operate, start, steering, why, workflows
 from weft.flows.definitions import Definition, Saved
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState
@@ -130,7 +130,7 @@ class Runs:
         limit = None if timeout is None else durations.parse(timeout, name="timeout").total_seconds()
         try:
             async with asyncio.timeout(limit):
-                pause = 0.01
+                pause = 0.002
                 while (run := await self.get(id, org=org)).state not in OVER:
                     await asyncio.sleep(pause)
                     pause = min(pause * 1.5, 0.5)
@@ -219,12 +219,16 @@ class Runs:
         """The kind `weft.start`: starts a run, once for a task however often that is tried."""
         if what not in ("dag", "workflow", "flow"):
             raise errors.InvalidInput(f"{what!r} cannot be started; there are dag, workflow and flow")
-        org = uuid.UUID(ctx.org)
+        org, key = uuid.UUID(ctx.org), f"task:{ctx.task_id}"
         async with (await self._app.open()).tx() as tx:
+            if what == "workflow":
+                # its code is no definition: it is known by its workers
+                wanted = workflows.wish(name, json.text(params, what="params"), key=key, org=org)
+                return {"run_id": str((await workflows.start(tx, wanted)).id)}
             definition = await definitions.get(tx, name, org=org, kind=what)  # type: ignore[arg-type]
             asker = await look.asker(tx, uuid.UUID(ctx.task_id))
             wish = Wish(
-                params=params, key=f"task:{ctx.task_id}", actor=f"task:{ctx.task_id}", parent_run=asker.run,
+                params=params, key=key, actor=f"task:{ctx.task_id}", parent_run=asker.run,
                 trigger="run" if asker.run else "schedule" if asker.job else "manual", parent_step=asker.step,
                 logical_date=asker.time,
             )  # fmt: skip

@@ -92,6 +92,8 @@ class Live:
 
     def forget(self) -> None:
         """What lost a race is not waited for any more."""
+        if not self.replayer.dropped:
+            return
         for operation in self.replayer.take_dropped():
             self.waits.pop(operation.position, None)
             self.retrying.pop(operation.position, None)
