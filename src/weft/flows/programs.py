@@ -85,11 +85,7 @@ def compile_flow(
 async def save(tx: Tx, program: Program, *, org: uuid.UUID, tags: Sequence[str] = ()) -> SavedFlow:
     """Makes this the active version of the flow of its name. The same content again changes nothing."""
     plans = program.compiled.plans
-    hashes = {name: model.digest(plan) for name, plan in plans.items()}
-    await tx.run(SQL.save_plans, {
-        "org_id": org, "hashes": list(hashes.values()), "plans": [model.encode(plan).decode() for plan in plans.values()],
-        "nodes": [sum(len(block.nodes) for block in plan.blocks) for plan in plans.values()],
-    })  # fmt: skip
+    hashes = {name: await starting.save_plan(tx, plan, org=org) for name, plan in plans.items()}
     first = next(iter(hashes.values()))
     header = {"workflows": list(plans), "path": program.path}
     saved = await definitions.save_version(
