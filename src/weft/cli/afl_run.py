@@ -31,7 +31,7 @@ _MARKS = {"completed": "●", "failed": "✗", "timed_out": "✗", "cancelled": 
 _AGENTS = ("agent", "app")
 
 
-@click.command(epilog="\b\nExamples:\n  weft afl submit geocoding.afl\n  weft afl submit flows/ --name nightly --library lib/")
+@click.command(epilog="\b\nExamples:\n  weft afl submit geocoding.afl\n  weft afl submit flows/ --name nightly")
 @program
 @click.option("--name", metavar="NAME", help="What the flow is called; the file's name, unless given.")
 @output.as_json
