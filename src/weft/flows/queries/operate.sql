@@ -114,6 +114,17 @@ where t.id = any(array(
     ))
     and t.state in ('ready', 'scheduled');
 
+-- What goes back into the queue while its run stands still. A statement of its own after the one that put it there, so
+-- that a pause which committed in between is seen; one that commits after it may let this one try more through.
+-- name: hold_returned
+update weft.tasks as t
+set state = 'blocked'
+from weft.runs as r
+where t.id = any(%(ids)s::uuid[])
+    and t.state in ('ready', 'scheduled')
+    and r.id = any(array[t.run_id])
+    and r.state = 'paused';
+
 -- name: free_tasks
 update weft.tasks as t
 set state = case when t.run_at > weft.now() then 'scheduled' else 'ready' end
