@@ -1,4 +1,4 @@
-// What can be done to a run, by its kind and state, and the request that does it.
+/** What can be done to a run, by its kind and state, and the request that does it. */
 
 export type Kind = "dag" | "workflow" | "flow";
 export type Verb = "cancel" | "abandon" | "pause" | "resume" | "retry" | "fork" | "signal";

@@ -1,4 +1,4 @@
-// AFL as coloured pieces, line by line, with its diagnostics in place. A lexer for the eye: the compiler is the server's.
+/** AFL as coloured pieces, line by line, with its diagnostics in place. A lexer for the eye: the compiler is the server's. */
 
 export type Piece = { text: string; role: "keyword" | "type" | "string" | "number" | "comment" | "doc" | "reference" | "plain" };
 

@@ -1,6 +1,7 @@
-// The coming day: which jobs fire in which hour, on the clock of the zone people look at.
+/** The coming day: which jobs fire in which hour, on the clock of the zone people look at. */
 
-import { offset } from "./gantt";
+import { offset } from "./axis";
+import type { Zone } from "./time";
 
 export type Coming = { job_id: string; name: string; at: string };
 export type Slot = { job_id: string; name: string; times: number[] };
@@ -9,7 +10,7 @@ export type Hour = { from: number; label: string; day: string; slots: Slot[]; co
 const HOUR = 3_600_000;
 
 /** An hour each from the one that has begun, with the jobs that fire in it. */
-export function hours(coming: readonly Coming[], now: number, zone: string, many = 24): Hour[] {
+export function hours(coming: readonly Coming[], now: number, zone: Zone, many = 24): Hour[] {
   // zones a half hour off have their full hours elsewhere
   const off = offset(now, zone) % HOUR;
   const first = Math.floor((now + off) / HOUR) * HOUR - off;

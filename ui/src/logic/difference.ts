@@ -1,4 +1,4 @@
-// Two documents side by side: as lines of JSON with their keys in order, so that only what means something differs.
+/** Two documents side by side: as lines of JSON with their keys in order, so that only what means something differs. */
 
 export type Line = { sign: " " | "+" | "-"; text: string };
 

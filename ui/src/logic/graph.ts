@@ -1,5 +1,5 @@
-// What of a graph is drawn: groups and crowds of alike nodes stand as one box until somebody opens them, so that a
-// plan of two thousand nodes is a picture and not a carpet. Pure; layout.ts says where the boxes go.
+/** What of a graph is drawn: groups and crowds of alike nodes stand as one box until somebody opens them, so that a
+    plan of two thousand nodes is a picture and not a carpet. Pure; layout.ts says where the boxes go. */
 
 export type GraphNode = {
   name: string;

@@ -1,5 +1,5 @@
-// Where boxes go when there are many: in layers by the longest way to them, each layer sorted by the middle of what it
-// hangs on. Linear in boxes and edges, where dagre's network simplex takes seconds for two thousand of them.
+/** Where boxes go when there are many: in layers by the longest way to them, each layer sorted by the middle of what it
+    hangs on. Linear in boxes and edges, where dagre's network simplex takes seconds for two thousand of them. */
 
 import type { Edge, Picture } from "./graph";
 

@@ -1,26 +1,16 @@
-// What a DAG's params, a flow's parameters and types of ours say, as JSON schema: forms are made from that alone.
+/** What a DAG's params, a flow's parameters and types of ours say, as JSON schema: forms are made from that alone. */
+
+import type { Json } from "../base/api";
+import type { Schema } from "./schema";
 
 export type Param = {
   type: string;
-  default?: unknown;
+  default?: Json;
   nullable?: boolean;
-  choices?: unknown[];
+  choices?: Json[];
   minimum?: number;
   maximum?: number;
   description?: string;
-};
-
-export type Schema = {
-  type?: string;
-  title?: string;
-  description?: string;
-  default?: unknown;
-  enum?: unknown[];
-  minimum?: number;
-  maximum?: number;
-  items?: Schema;
-  properties?: Record<string, Schema>;
-  required?: string[];
 };
 
 export function schemaOf(params: Readonly<Record<string, Param>>): Schema {
@@ -36,7 +26,7 @@ export function schemaOf(params: Readonly<Record<string, Param>>): Schema {
 function one(param: Param): Schema {
   const schema: Schema = typed(param.type);
   if (param.description) schema.description = param.description;
-  if ("default" in param) schema.default = param.default;
+  if (param.default !== undefined) schema.default = param.default;
   if (param.choices !== undefined && param.choices.length > 0) schema.enum = param.choices;
   if (param.minimum !== undefined) schema.minimum = param.minimum;
   if (param.maximum !== undefined) schema.maximum = param.maximum;

@@ -1,4 +1,4 @@
-// A run's steps as they come from the server, and as trees, bars and states that pages show.
+/** A run's steps as they come from the server, and as trees, bars and states that pages show. */
 
 export type Step = {
   id: string;
