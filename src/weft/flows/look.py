@@ -87,6 +87,12 @@ async def run(tx: Tx, id: uuid.UUID, *, org: uuid.UUID, kind: Kind | None = None
     return RunView(*row)
 
 
+async def plan_hash(tx: Tx, id: uuid.UUID, *, org: uuid.UUID) -> str | None:
+    """What its plan is called; None for a workflow, which is code."""
+    found: str | None = await tx.value(SQL.plan_hash_of, {"id": id, "org_id": org})
+    return found
+
+
 async def page(
     tx: Tx, *, org: uuid.UUID, before: uuid.UUID | None, take: int, kind: Kind | None = None, name: str | None = None,
     states: Sequence[RunState] | None = None,

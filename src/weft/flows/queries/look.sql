@@ -107,3 +107,8 @@ limit %(take)s;
 select t.run_id, t.step_id, t.job_id, t.scheduled_for
 from weft.tasks as t
 where t.id = %(task_id)s::uuid;
+
+-- name: plan_hash_of
+select r.plan_hash
+from weft.runs as r
+where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;

@@ -1,0 +1,30 @@
+import { useEffect, useState } from "react";
+
+import { useRead } from "../../base/query";
+import { clean } from "../../logic/text";
+import type { Run } from "./model";
+
+interface Reason {
+  code: string;
+  summary: string;
+  reasons: string[];
+}
+
+/** Why is it not running? Answered unasked for a run that stands still. */
+export function Why({ run, changed }: { run: Run; changed: number }) {
+  const still = run.state !== "running";
+  const [asked, ask] = useState(false);
+  const path = run.kind === "dag" ? `/v1/dag-runs/${run.id}/explain` : `/v1/runs/${run.id}/explain`;
+  const read = useRead<Reason>(still || asked ? path : null);
+  const { again } = read;
+  useEffect(again, [again, changed]);
+  if (!still && !asked) return <p><button type="button" className="small" onClick={() => ask(true)}>Why is it not done yet?</button></p>;
+  if (read.error || read.data === null) return null;
+  const more = read.data.reasons.filter((one) => one !== read.data?.summary);
+  return (
+    <div className="why" role="status">
+      <p><strong>{still ? "Why is it not running?" : "What is it doing?"}</strong> {clean(read.data.summary)}</p>
+      {more.length > 0 && <ul>{more.slice(0, 8).map((one) => <li key={one}>{clean(one)}</li>)}</ul>}
+    </div>
+  );
+}
