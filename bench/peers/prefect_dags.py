@@ -1,4 +1,4 @@
-"""The same shapes in Prefect's best local mode: its own temporary server, a pool of threads: `prefect_dags.py SHAPE SIZE`."""
+"""The same shapes in Prefect's best local mode: its own temporary server, threads: `prefect_dags.py SHAPE SIZE`."""
 
 import json
 import sys
@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from prefect import flow, task
 from prefect.task_runners import ThreadPoolTaskRunner
-
 
 # Its local server answers 503 to more flows than this at once.
 AT_ONCE = 20
