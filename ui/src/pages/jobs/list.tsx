@@ -58,7 +58,7 @@ function List() {
       {jobs.error && <Failure of={jobs.error} again={jobs.again} />}
       {jobs.loading ? <Loading /> : jobs.items.length === 0 && !jobs.error ? (
         filtered ? <Empty title="No job is like this">Clear a filter to see others.</Empty>
-        : <Empty title="No jobs yet" command={'weft job create nightly --cron "0 2 * * *" --task report'}>A job says what is to be done and when: by cron, at one time, or after a delay.</Empty>
+        : <Empty title="No jobs yet" command={'weft jobs create nightly --cron "0 2 * * *" --task report'}>A job says what is to be done and when: by cron, at one time, or after a delay.</Empty>
       ) : <Table label="Jobs" rows={jobs.items} id={(job) => job.job_id} columns={columns} to={(job) => `/jobs/${job.job_id}`} more={jobs.more} next={jobs.next} />}
     </>
   );
