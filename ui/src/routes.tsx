@@ -22,7 +22,7 @@ export const NAV: Nav[] = [
   { to: "/tasks", name: "Tasks", key: "t" },
   { to: "/dead", name: "Dead letters", key: "x" },
   { to: "/workers", name: "Workers", key: "n" },
-  { to: "/aiopslab", name: "AIOpsLab", key: "a", gap: true },
+  { to: "/lab", name: "AIOpsLab", key: "a", gap: true },
   { to: "/settings", name: "Settings", key: "s" },
 ];
 
@@ -42,8 +42,8 @@ export const ROUTES: Route[] = [
   { path: "/dead", page: of(() => import("./pages/dead")) },
   { path: "/workers", page: of(() => import("./pages/workers")) },
   { path: "/workers/:id", page: of(() => import("./pages/worker")) },
-  { path: "/aiopslab", page: of(() => import("./pages/aiopslab")) },
-  { path: "/aiopslab/:id", page: of(() => import("./pages/aiopslab_task")) },
+  { path: "/lab", page: of(() => import("./pages/lab")) },
+  { path: "/lab/:id", page: of(() => import("./pages/lab_task")) },
   { path: "/settings", page: of(() => import("./pages/settings")) },
   // pages B
   { path: "/runs", page: of(() => import("./pages/runs/list")) },
