@@ -16,8 +16,7 @@ interface Reason {
 export function Why({ run, changed }: { run: Run; changed: number }) {
   const still = run.state !== "running";
   const [asked, ask] = useState(false);
-  const path = run.kind === "dag" ? `/v1/dag-runs/${run.id}/explain` : `/v1/runs/${run.id}/explain`;
-  const read = useRead<Reason>(still || asked ? path : null);
+  const read = useRead<Reason>(still || asked ? `/v1/runs/${run.id}/explain` : null);
   const { again } = read;
   useEffect(again, [again, changed]);
   if (!still && !asked) return <p><button type="button" className="small" onClick={() => ask(true)}>Why is it not done yet?</button></p>;
