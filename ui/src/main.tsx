@@ -3,7 +3,7 @@ import { createRoot } from "react-dom/client";
 
 import { App } from "./app";
 import { loggedOut } from "./base/api";
-import { look, session } from "./base/session";
+import { begin, session } from "./base/session";
 import { followTheme } from "./base/settings";
 import "./style/colours.css";
 import "./style/frame.css";
@@ -13,7 +13,7 @@ import "./style/pages.css";
 
 followTheme();
 loggedOut.listen(() => session.set({ at: "out", why: null }));
-void look();
+void begin();
 
 const root = document.getElementById("root");
 if (root) createRoot(root).render(<StrictMode><App /></StrictMode>);

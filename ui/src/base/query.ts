@@ -12,8 +12,9 @@ export interface Read<T> {
   again: () => void;
 }
 
-/** Reads a path; null: nothing to read yet. Reads again when path or args change, or when told. */
-export function useRead<T>(path: string | null, args: Args = {}): Read<T> {
+/** Reads a path; null: nothing to read yet. Reads again when path or args change, or when told. With `keep` what was read
+    of the same path stays until the next is there: for ranges that move with the clock. */
+export function useRead<T>(path: string | null, args: Args = {}, keep = false): Read<T> {
   const key = path === null ? null : path + JSON.stringify(args);
   const [state, setState] = useState<{ key: string | null; data: T | null; error: Refused | null }>({ key: null, data: null, error: null });
   const [turn, setTurn] = useState(0);
@@ -33,7 +34,8 @@ export function useRead<T>(path: string | null, args: Args = {}): Read<T> {
   }, [key, turn]);
   const again = useCallback(() => setTurn((n) => n + 1), []);
   const fresh = state.key === key;
-  return { data: fresh ? state.data : null, error: fresh ? state.error : null, loading: key !== null && !fresh, again };
+  const kept = fresh || (keep && path !== null && state.key !== null && state.key.startsWith(`${path}{`));
+  return { data: kept ? state.data : null, error: fresh ? state.error : null, loading: key !== null && !fresh, again };
 }
 
 export interface Listed<T> {

@@ -19,6 +19,28 @@ export type Session = { at: "asking" } | { at: "out"; why: Refused | null } | { 
 
 export const session = store<Session>({ at: "asking" });
 
+/** At the start: by the key that `weft dev` puts behind the `#`, which servers never see; by the cookie; or not at all. */
+export async function begin(): Promise<void> {
+  const given = /^#key=([\w-]+)$/.exec(location.hash)?.[1];
+  if (given) {
+    history.replaceState(null, "", location.pathname + location.search);
+    try {
+      await login(given);
+      return;
+    } catch {
+      /* an old link: perhaps the cookie still stands */
+    }
+  }
+  let known = true;
+  try {
+    known = (await get<{ logged_in?: boolean }>("/v1/login/options")).logged_in ?? true;
+  } catch {
+    known = true;
+  }
+  if (known) await look();
+  else session.set({ at: "out", why: null });
+}
+
 export async function look(): Promise<void> {
   try {
     const me = await get<Me>("/v1/me");

@@ -7,7 +7,7 @@ const TONES: Record<Tone, string[]> = {
   bad: ["failed", "dead", "timed_out", "timeout", "error", "blocked_run", "firing"],
   busy: ["running", "busy", "claimed", "compensating"],
   wait: ["queued", "ready", "scheduled", "pending", "created", "starting", "waiting", "connecting", "reconnecting"],
-  warn: ["blocked", "paused", "draining", "retry", "compensated", "unknown"],
+  warn: ["cancelling", "lost", "snoozed", "released", "blocked", "paused", "draining", "retry", "compensated", "unknown"],
   off: ["cancelled", "canceled", "discarded", "skipped", "ignored", "deleted", "offline", "revoked", "expired", "disconnected"],
 };
 const BY_WORD = new Map(Object.entries(TONES).flatMap(([tone, words]) => words.map((word) => [word, tone as Tone])));

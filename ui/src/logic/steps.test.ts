@@ -14,6 +14,11 @@ describe("rows", () => {
     expect(found.map((row) => [row.step.id, row.depth])).toEqual([["a", 0], ["b", 1], ["c", 2]]);
   });
 
+  it("put elements and catching blocks under their node", () => {
+    const all = [step("e0", "run", { node: "a", element: 0 }), step("a"), step("inner", "e0"), step("k", "run", { node: "a", catching: true })];
+    expect(rows(all, "run", none).map((row) => [row.step.id, row.depth])).toEqual([["a", 0], ["k", 1], ["e0", 1], ["inner", 2]]);
+  });
+
   it("hide many children until they are asked for", () => {
     const many = Array.from({ length: FEW + 1 }, (_, index) => step(`m${index}`, "a", { node: "m", element: index }));
     expect(rows([step("a"), ...many], "run", none)).toHaveLength(1);

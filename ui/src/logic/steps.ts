@@ -34,9 +34,11 @@ export const FEW = 20;
 export function rows(steps: readonly Step[], run: string, turned: ReadonlySet<string>): Row[] {
   const below = new Map<string, Step[]>();
   const known = new Set(steps.map((step) => step.id));
+  const nodes = new Map(steps.filter((step) => step.element < 0 && !step.catching).map((step) => [`${step.frame_id} ${step.node}`, step.id]));
   for (const step of steps) {
-    // a parent that is not here (a page that has not come yet) must not hide its children
-    const parent = step.frame_id === run || !known.has(step.frame_id) ? run : step.frame_id;
+    // an element stands below its node. A parent that is not here (a page that has not come) must not hide its children
+    const own = step.element < 0 && !step.catching ? undefined : nodes.get(`${step.frame_id} ${step.node}`);
+    const parent = own ?? (known.has(step.frame_id) ? step.frame_id : run);
     const there = below.get(parent);
     if (there === undefined) below.set(parent, [step]);
     else there.push(step);

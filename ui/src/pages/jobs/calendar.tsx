@@ -17,7 +17,7 @@ export function Calendar() {
   const now = Math.floor(useNow() / 60_000) * 60_000;
   if (read.error) return <Failure of={read.error} again={read.again} />;
   if (read.data === null) return <Loading />;
-  if (read.data.items.length === 0) return <Empty title="Nothing fires in the coming day" command={'weft job create nightly --cron "0 2 * * *" --task report'} />;
+  if (read.data.items.length === 0) return <Empty title="Nothing fires in the coming day" command={'weft jobs create nightly --cron "0 2 * * *" --task report'} />;
   const day = hours(read.data.items, now, shown);
   return (
     <>

@@ -81,7 +81,7 @@ export default function JobPage({ match }: { match: Match }) {
       <Card title="Executions" flush>
         {executions.error && <Failure of={executions.error} again={executions.again} />}
         {!executions.loading && executions.items.length === 0
-          ? <Empty title="It has not fired yet" command={`weft job trigger ${one.job_id}`} />
+          ? <Empty title="It has not fired yet" command={`weft jobs trigger ${one.job_id}`} />
           : <Table label="Executions" rows={executions.items} id={(done) => done.execution_id} columns={COLUMNS} to={(done) => `/tasks/${done.execution_id}`} more={executions.more} next={executions.next} />}
       </Card>
       {edit && <Edit job={one} close={() => setEdit(false)} saved={job.again} />}

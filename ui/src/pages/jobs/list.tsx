@@ -44,12 +44,13 @@ export default function Jobs() {
 function List() {
   const filters = useFilters(FILTERS);
   const jobs = usePages<Job>("/v1/jobs", filters);
-  const results = useRead<{ items: Record<string, string[]> }>("/v1/jobs/results", { n: 20 });
+  const ids = jobs.items.slice(0, 100).map((job) => job.job_id);
+  const results = useRead<{ results: Record<string, string[]> }>(ids.length ? "/v1/jobs/results" : null, { n: 20, id: ids });
   const again = useCalm(() => { jobs.again(); results.again(); }, 1500);
   useChange("jobs", {}, again);
   const me = useMe();
   const writer = may(me, "writer");
-  const last = results.data?.items;
+  const last = results.data?.results;
   const columns = useMemo(() => columnsOf(last ?? {}, writer, jobs.again), [last, writer, jobs.again]);
   const filtered = Object.values(filters).some(Boolean);
   return (
@@ -58,7 +59,7 @@ function List() {
       {jobs.error && <Failure of={jobs.error} again={jobs.again} />}
       {jobs.loading ? <Loading /> : jobs.items.length === 0 && !jobs.error ? (
         filtered ? <Empty title="No job is like this">Clear a filter to see others.</Empty>
-        : <Empty title="No jobs yet" command={'weft job create nightly --cron "0 2 * * *" --task report'}>A job says what is to be done and when: by cron, at one time, or after a delay.</Empty>
+        : <Empty title="No jobs yet" command={'weft jobs create nightly --cron "0 2 * * *" --task report'}>A job says what is to be done and when: by cron, at one time, or after a delay.</Empty>
       ) : <Table label="Jobs" rows={jobs.items} id={(job) => job.job_id} columns={columns} to={(job) => `/jobs/${job.job_id}`} more={jobs.more} next={jobs.next} />}
     </>
   );

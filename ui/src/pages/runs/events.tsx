@@ -3,37 +3,32 @@ import { useEffect } from "react";
 import type { Json } from "../../base/api";
 import { useRead } from "../../base/query";
 import { clean } from "../../logic/text";
-import { Empty } from "../../parts/empty";
 import { Failure, Loading } from "../../parts/page";
 import { Time } from "../../parts/time";
 import type { Run } from "./model";
 
 interface Event {
   at: string;
-  actor?: string | null;
-  action?: string;
-  event?: string;
-  state?: string | null;
-  after?: Json;
-  detail?: Json;
+  actor: string | null;
+  action: string;
+  after: Json;
 }
 
-/** What was done to the run, and by whom; then what it did itself. */
+/** What was done to the run and by whom, with when it began and ended; newest first. */
 export function Events({ run, changed }: { run: Run; changed: number }) {
   const read = useRead<{ items: Event[] }>(`/v1/runs/${run.id}/events`);
   const { again } = read;
   useEffect(again, [again, changed]);
-  if (read.error && read.error.status !== 404) return <Failure of={read.error} again={read.again} />;
-  if (read.loading) return <Loading />;
-  const items = read.data?.items ?? own(run);
-  if (items.length === 0) return <Empty title="Nothing has happened to it yet" />;
+  if (read.error) return <Failure of={read.error} again={read.again} />;
+  if (read.data === null) return <Loading />;
+  const items = [...read.data.items, ...own(run)].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   return (
     <ol className="events">
       {items.map((one, n) => (
         <li key={`${one.at}${n}`}>
-          <Time at={one.at} exact /> <strong>{clean(one.action ?? one.event ?? one.state ?? "")}</strong>
+          <Time at={one.at} exact /> <strong>{clean(one.action)}</strong>
           {one.actor && <span className="quiet"> by {clean(one.actor)}</span>}
-          {shown(one.after ?? one.detail ?? null)}
+          {shown(one.after)}
         </li>
       ))}
     </ol>
@@ -46,8 +41,8 @@ function shown(value: Json) {
 }
 
 function own(run: Run): Event[] {
-  const found: Event[] = [{ at: run.created_at, event: "created", actor: run.actor }];
-  if (run.started_at) found.push({ at: run.started_at, event: "began" });
-  if (run.finished_at) found.push({ at: run.finished_at, event: run.state });
+  const found: Event[] = [{ at: run.created_at, action: "created", actor: run.actor, after: null }];
+  if (run.started_at) found.push({ at: run.started_at, action: "began", actor: null, after: null });
+  if (run.finished_at) found.push({ at: run.finished_at, action: run.state, actor: null, after: null });
   return found;
 }

@@ -58,8 +58,9 @@ export default function Graph({ nodes, states, opened, open, chosen, choose, ins
     const frame = requestAnimationFrame(() => setTimeout(() => performance.mark("weft:graph"), 0));
     return () => cancelAnimationFrame(frame);
   }, [drawn]);
+  const tall = Math.max(0, ...[...at.values()].map((place) => place.y + HEIGHT)) - Math.min(0, ...[...at.values()].map((place) => place.y));
   return (
-    <div className="graph" role="group" aria-label="Graph">
+    <div className="graph" role="group" aria-label="Graph" style={{ height: `clamp(220px, ${Math.round(tall + 120)}px, min(66vh, 640px))` }}>
       <ReactFlow nodes={boxes} edges={edges} nodeTypes={TYPES} key={drawn.boxes.length > 0 ? "some" : "none"} fitView
         fitViewOptions={{ maxZoom: 1, minZoom: 0.2, padding: 0.08 }} minZoom={0.03} maxZoom={1.6} onlyRenderVisibleElements={drawn.boxes.length > FEW}
         nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false} elementsSelectable={false}

@@ -43,7 +43,7 @@ export default function Runs() {
   const filters = useFilters(FILTERS);
   const since = useHere().searchParams.get("since");
   const args = useMemo(() => {
-    const { since: _, ...rest } = filters;
+    const rest = { ...filters, since: null };
     const back = since === null ? null : seconds(since);
     // to the minute, so that the list is the same while somebody looks at it
     const after = back === null ? null : new Date(Math.floor((Date.now() - back * 1000) / 60_000) * 60_000).toISOString();

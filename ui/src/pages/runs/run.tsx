@@ -21,7 +21,7 @@ import { Progress } from "./progress";
 import { StepList } from "./step_list";
 import { StepPanel } from "./step_panel";
 import { Timeline } from "./timeline";
-import { Why } from "./why";
+import { Says, Why } from "./why";
 import "../../style/runs.css";
 
 const Graph = lazy(() => import("./graph"));
@@ -74,9 +74,10 @@ export default function RunPage({ match }: { match: Match }) {
     <Page title={run.name} crumbs={[{ to: "/runs", text: "Runs" }]} badge={<StateBadge state={run.state} />} actions={<Actions run={run} done={refresh} />}>
       <Facts of={facts(run)} />
       {run.error && <Mistake error={run.error} />}
+      {run.kind === "workflow" && <Says run={run} changed={changed} />}
       {!over && <Why run={run} changed={changed} />}
       {steps.error && <Failure of={steps.error} />}
-      {steps.more && <p className="quiet">This run has more steps than are shown here; <code>weft run steps {run.id}</code> lists them all.</p>}
+      {steps.more && <p className="quiet">This run has more steps than are shown here; <code>weft run show {run.id}</code> shows them all.</p>}
       <div className={step ? "run-body with-step" : "run-body"}>
         <div className="run-main"><Tabs label="Parts of the run" tabs={tabs} /></div>
         {step && <StepPanel run={run} step={step} close={() => setParams({ step: null })} done={refresh} />}

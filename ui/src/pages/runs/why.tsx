@@ -1,7 +1,9 @@
 import { useEffect, useState } from "react";
 
+import type { Json } from "../../base/api";
 import { useRead } from "../../base/query";
 import { clean } from "../../logic/text";
+import { JsonView } from "../../parts/json";
 import type { Run } from "./model";
 
 interface Reason {
@@ -14,8 +16,7 @@ interface Reason {
 export function Why({ run, changed }: { run: Run; changed: number }) {
   const still = run.state !== "running";
   const [asked, ask] = useState(false);
-  const path = run.kind === "dag" ? `/v1/dag-runs/${run.id}/explain` : `/v1/runs/${run.id}/explain`;
-  const read = useRead<Reason>(still || asked ? path : null);
+  const read = useRead<Reason>(still || asked ? `/v1/runs/${run.id}/explain` : null);
   const { again } = read;
   useEffect(again, [again, changed]);
   if (!still && !asked) return <p><button type="button" className="small" onClick={() => ask(true)}>Why is it not done yet?</button></p>;
@@ -27,4 +28,14 @@ export function Why({ run, changed }: { run: Run; changed: number }) {
       {more.length > 0 && <ul>{more.slice(0, 8).map((one) => <li key={one}>{clean(one)}</li>)}</ul>}
     </div>
   );
+}
+
+/** What the workflow's code says of itself: what it gave to `set_state` last. */
+export function Says({ run, changed }: { run: Run; changed: number }) {
+  const read = useRead<{ state: Json }>(`/v1/runs/${run.id}/state`);
+  const { again } = read;
+  useEffect(again, [again, changed]);
+  const state = read.data?.state ?? null;
+  if (state === null) return null;
+  return typeof state === "string" ? <p className="says"><span className="quiet">It says:</span> {clean(state)}</p> : <JsonView value={state} label="What the workflow says of itself" />;
 }
