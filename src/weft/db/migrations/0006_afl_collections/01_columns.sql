@@ -1,0 +1,1 @@
+alter table weft.plans add column kinds text[] not null default '{}';
