@@ -21,6 +21,7 @@ from weft.api.live_here import InProcess
 from weft.base import config, crash, durations, errors, ids
 from weft.parts.dags import Dags, DeclaredDag, Runs
 from weft.parts.durable import Durable
+from weft.parts.flows import Flows
 from weft.parts.jobs import Jobs
 from weft.parts.processes import Processes
 from weft.queue import enqueue, explain, new, tasks
@@ -48,7 +49,7 @@ class App(Durable, Processes):
         super().__init__(settings or config.load(database_url=database_url))
         self.jobs = Jobs(self.open, registry=self.registry, owner=f"app:{name or loading.caller()}")
         self.sync = Synchronous(self)
-        self.dags, self.runs = Dags(self), Runs(self)
+        self.dags, self.flows, self.runs = Dags(self), Flows(self), Runs(self)
         self.queries = Queries()
         self.query = self.queries.add
         self.live = InProcess(self.open, self._listening, self.queries)

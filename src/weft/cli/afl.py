@@ -10,7 +10,8 @@ import msgspec
 from weft.afl import compiling, diagnostic, drawing, formatting, lexer
 from weft.afl.compiling import Compiled
 from weft.afl.diagnostic import Diagnostic
-from weft.cli import afl_files, lsp, output
+from weft.cli import lsp, output
+from weft.parts import afl_files
 from weft.plan import model
 from weft.plan.model import Plan
 

@@ -28,6 +28,7 @@ FILES = (
     "jobs/schema.sql",
     "jobs/functions.sql",
     "flows/workflows.sql",
+    "flows/programs.sql",
     "live/schema.sql",
     "live/functions.sql",
     "views/forge.sql",

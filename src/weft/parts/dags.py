@@ -11,7 +11,7 @@ from weft.base import durations, errors, ids
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
-from weft.flows import definitions, look, operate, start, steering, why
+from weft.flows import definitions, look, operate, programs, start, steering, why
 from weft.flows.definitions import Definition, Saved
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState
@@ -221,14 +221,17 @@ class Runs:
             raise errors.InvalidInput(f"{what!r} cannot be started; there are dag, workflow and flow")
         org = uuid.UUID(ctx.org)
         async with (await self._app.open()).tx() as tx:
-            definition = await definitions.get(tx, name, org=org, kind=what)  # type: ignore[arg-type]
             asker = await look.asker(tx, uuid.UUID(ctx.task_id))
             wish = Wish(
                 params=params, key=f"task:{ctx.task_id}", actor=f"task:{ctx.task_id}", parent_run=asker.run,
                 trigger="run" if asker.run else "schedule" if asker.job else "manual", parent_step=asker.step,
                 logical_date=asker.time,
             )  # fmt: skip
-            made = await start.start(tx, definition, wish)
+            if what == "flow":
+                made = await programs.start_named(tx, name, None, wish, org=org)
+            else:
+                definition = await definitions.get(tx, name, org=org, kind=what)  # type: ignore[arg-type]
+                made = await start.start(tx, definition, wish)
         return {"run_id": str(made.id)}
 
 
