@@ -19,9 +19,9 @@ from weft.afl.diagnostic import Diagnostic
 from weft.afl.entities import FlowDefinition, SourceText, TextSource
 from weft.afl.source import Source
 from weft.base import errors, names
-from weft.db import statements
+from weft.db import arrays, statements
 from weft.db.tx import Tx
-from weft.flows import definitions
+from weft.flows import definitions, facets
 from weft.flows import start as starting
 from weft.flows.definitions import Definition
 from weft.flows.start import Started, Wish
@@ -89,6 +89,7 @@ async def save(tx: Tx, program: Program, *, org: uuid.UUID, tags: Sequence[str] 
     await tx.run(SQL.save_plans, {
         "org_id": org, "hashes": list(hashes.values()), "plans": [model.encode(plan).decode() for plan in plans.values()],
         "nodes": [sum(len(block.nodes) for block in plan.blocks) for plan in plans.values()],
+        "kinds": [arrays.quoted(facets.kinds(plan)) or "{}" for plan in plans.values()],
     })  # fmt: skip
     first = next(iter(hashes.values()))
     header = {"workflows": list(plans), "path": program.path}
@@ -184,10 +185,11 @@ async def _fill(tx: Tx, program: Program, definition: Definition, hashes: dict[s
         **known, "path": program.path, "sources": msgspec.json.encode(files).decode(),
         "lists": msgspec.json.encode(shown).decode(),
     })  # fmt: skip
+    await tx.run(SQL.save_statements, known)
     docs = {name: one.declared.doc for name, one in program.compiled.walked.items()}
     await tx.run(SQL.save_workflows, {
         **known, "names": list(hashes), "hashes": list(hashes.values()), "numbers": list(range(1, len(hashes) + 1)),
-        "ids": [str(uuid.uuid5(definition.id, f"workflow {name}")) for name in hashes],
+        "ids": [str(uuid.uuid3(definition.id, f"workflow {name}")) for name in hashes],
         "documentations": [docs[name] or "" for name in hashes],
     })  # fmt: skip
 

@@ -1,15 +1,26 @@
 -- AFL programs: sources, workflows and their plans.
 
 -- name: save_plans
-insert into weft.plans (org_id, hash, plan, nodes)
-select %(org_id)s::uuid, p.hash, p.plan, p.nodes
-from unnest(%(hashes)s::text[], %(plans)s::text[], %(nodes)s::integer[]) as p (hash, plan, nodes)
+insert into weft.plans (org_id, hash, plan, nodes, kinds)
+select %(org_id)s::uuid, p.hash, p.plan, p.nodes, p.kinds::text[]
+from unnest(%(hashes)s::text[], %(plans)s::text[], %(nodes)s::integer[], %(kinds)s::text[]) as p (hash, plan, nodes, kinds)
 on conflict (org_id, hash) do nothing;
 
 -- name: save_program
 insert into weft.flow_versions (definition_id, version, org_id, path, sources, lists)
 values (%(id)s::uuid, %(version)s, %(org_id)s::uuid, %(path)s, %(sources)s::jsonb, %(lists)s::jsonb)
 on conflict (definition_id, version) do nothing;
+
+-- Where its statements are, out of the lists.
+-- name: save_statements
+insert into weft.flow_statements (definition_id, version, id, org_id, object_type, facet_name, file, line)
+select
+    f.definition_id, f.version, s.value ->> 'uuid', f.org_id, s.value ->> 'object_type', s.value ->> 'facet_name',
+    s.value ->> 'file', (s.value ->> 'line')::integer
+from weft.flow_versions as f
+cross join lateral jsonb_array_elements(f.lists -> 'statements') as s
+where f.definition_id = %(id)s::uuid and f.version = %(version)s
+on conflict (definition_id, version, id) do nothing;
 
 -- name: save_workflows
 insert into weft.flow_workflows (definition_id, version, name, org_id, id, number, plan_hash, documentation)
