@@ -25,7 +25,7 @@ COMMANDS = {
     "jobs": ("weft.cli.jobs:jobs", "Make jobs that fire by the clock, look at them and steer them."),
     "cron": ("weft.cli.cron:cron", "Look at cron expressions."),
     "dag": ("weft.cli.dag:dag", "DAGs: check and draw files, save them, start runs, watch and mend them."),
-    "afl": ("weft.cli.afl:afl", "Check AFL programs, compile, format and draw them."),
+    "afl": ("weft.cli.afl:afl", "AFL programs: check, compile, format and draw them, save and run them."),
     "workflow": ("weft.cli.workflow:workflow", "Look at workflows, start them, replay their runs."),
     "run": ("weft.cli.run:run", "Look at runs, send them signals, cancel, pause, retry and fork them."),
     "deploy": ("weft.cli.workflow:deploy", "Before you deploy: does the new code fit what is under way?"),

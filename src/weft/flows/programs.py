@@ -19,9 +19,9 @@ from weft.afl.diagnostic import Diagnostic
 from weft.afl.entities import FlowDefinition, SourceText, TextSource
 from weft.afl.source import Source
 from weft.base import errors, names
-from weft.db import arrays, statements
+from weft.db import statements
 from weft.db.tx import Tx
-from weft.flows import definitions, facets
+from weft.flows import definitions
 from weft.flows import start as starting
 from weft.flows.definitions import Definition
 from weft.flows.start import Started, Wish
@@ -85,12 +85,7 @@ def compile_flow(
 async def save(tx: Tx, program: Program, *, org: uuid.UUID, tags: Sequence[str] = ()) -> SavedFlow:
     """Makes this the active version of the flow of its name. The same content again changes nothing."""
     plans = program.compiled.plans
-    hashes = {name: model.digest(plan) for name, plan in plans.items()}
-    await tx.run(SQL.save_plans, {
-        "org_id": org, "hashes": list(hashes.values()), "plans": [model.encode(plan).decode() for plan in plans.values()],
-        "nodes": [sum(len(block.nodes) for block in plan.blocks) for plan in plans.values()],
-        "kinds": [arrays.quoted(facets.kinds(plan)) or "{}" for plan in plans.values()],
-    })  # fmt: skip
+    hashes = {name: await starting.save_plan(tx, plan, org=org) for name, plan in plans.items()}
     first = next(iter(hashes.values()))
     header = {"workflows": list(plans), "path": program.path}
     saved = await definitions.save_version(

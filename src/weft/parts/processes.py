@@ -29,6 +29,7 @@ from weft.sdk.task import Registry, Task
 from weft.sdk.workflow import Declared
 from weft.upkeep.upkeep import Upkeep
 from weft.worker import builtin
+from weft.worker.afl import afl_tasks
 from weft.worker.direct import DatabaseEngine
 from weft.worker.http import HttpEngine
 from weft.worker.naming import Naming
@@ -155,7 +156,7 @@ class Processes(Connected):
     def _handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
         """What this app declares, and the built-in kinds it does not declare itself; runs are `started` by a database."""
         theirs = Registry()
-        for function, name, options in builtin.builtin_tasks(self.settings, hosts=self._hosts):
+        for function, name, options in (*builtin.builtin_tasks(self.settings, hosts=self._hosts), *afl_tasks(self.settings)):
             theirs.add(function, name=name, version=None, **options)
         if started:
             theirs.add(self.runs.starts, name=STARTS, version=None)

@@ -1,11 +1,5 @@
 -- AFL programs: sources, workflows and their plans.
 
--- name: save_plans
-insert into weft.plans (org_id, hash, plan, nodes, kinds)
-select %(org_id)s::uuid, p.hash, p.plan, p.nodes, p.kinds::text[]
-from unnest(%(hashes)s::text[], %(plans)s::text[], %(nodes)s::integer[], %(kinds)s::text[]) as p (hash, plan, nodes, kinds)
-on conflict (org_id, hash) do nothing;
-
 -- name: save_program
 insert into weft.flow_versions (definition_id, version, org_id, path, sources, lists)
 values (%(id)s::uuid, %(version)s, %(org_id)s::uuid, %(path)s, %(sources)s::jsonb, %(lists)s::jsonb)
