@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": ("weft.cli.demo:demo", "Show what Weft does when things go wrong."),
     "server": ("weft.cli.server:server", "Serve the HTTP API, and lead upkeep if nobody else does."),
     "worker": ("weft.cli.worker:worker", "Run the tasks of the App named MODULE:APP."),
+    "agent": ("weft.cli.agent:agent", "Run agents, which do the work of AFL's event facets."),
     "up": ("weft.cli.up:up", "Serve the HTTP API and run the tasks of MODULE:APP, in one process."),
     "enqueue": ("weft.cli.enqueue:enqueue", "Enqueue a task of KIND."),
     "tasks": ("weft.cli.tasks:tasks", "Look at tasks, their logs, cancel or redrive them."),

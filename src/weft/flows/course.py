@@ -76,10 +76,21 @@ class Course(Seen):
         """Somebody says how a step ended."""
         self._agenda.append(lambda: self._end(step, known, caught=True))
 
-    def close_if_over(self) -> None:
-        """The entry ends if all its nodes have."""
-        if self.run.parts_ended == self.run.parts:
-            self._agenda.append(lambda: self._close(self.run.id))
+    def close_if_over(self, holder: Step | None = None) -> None:
+        """The entry, or the block of a step, ends if all its nodes have."""
+        frame = self.run.id if holder is None else holder.id
+        whole = holder or self.run
+        if whole.parts_ended == whole.parts:
+            self._agenda.append(lambda: self._close(frame))
+
+    def redo(self, step: Step) -> None:
+        """An element of a foreach, once more."""
+        self._agenda.append(lambda: self._instance(step, self._node(step)))
+
+    def set_going(self, step: Step) -> None:
+        """Something inside of it is done again, so it is not over."""
+        step.state, step.output, step.error, step.whole = "running", None, None, True
+        self._change(step)
 
     def begin(self, step: Step) -> None:
         self._agenda.append(lambda: self._begin(step))

@@ -12,7 +12,7 @@ from weft.base import errors, ids
 from weft.dagfile.dag import Dag
 from weft.db import statements
 from weft.db.tx import Tx
-from weft.flows import compiled
+from weft.flows import compiled, facets
 from weft.flows.model import Kind
 from weft.plan import graph, model
 from weft.plan.expression import Value
@@ -55,8 +55,7 @@ class Saved:
 async def save_dag(tx: Tx, dag: Dag, *, org: uuid.UUID) -> Saved:
     """Makes this the active version of the DAG of its name. The same content again changes nothing."""
     hash = model.digest(dag.plan)
-    count = sum(len(block.nodes) for block in dag.plan.blocks)
-    await tx.run(SQL.save_plan, {"org_id": org, "hash": hash, "plan": model.encode(dag.plan).decode(), "nodes": count})
+    await tx.run(SQL.save_plan, facets.saved(dag.plan, hash, org=org))
     arguments = {
         "org_id": org, "kind": "dag", "name": dag.name, "version": dag.version,
         "max_active_runs": dag.max_active_runs, "cron_expression": dag.cron_expression, "timezone": dag.timezone,

@@ -11,10 +11,11 @@ from weft.base import durations, errors, ids, json
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
-from weft.flows import definitions, look, operate, programs, start, steering, why, workflows
+from weft.flows import definitions, look, operate, programs, repair, start, steering, why, workflows
 from weft.flows.definitions import Definition, Saved
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState
+from weft.flows.repair import Redone
 from weft.flows.start import Started, Wish
 from weft.flows.steering import Difference
 from weft.jobs import dags as schedules
@@ -214,6 +215,36 @@ class Runs:
         """Says how a node ended; the run goes on from there."""
         async with (await self._app.open()).tx() as tx:
             await operate.mark(tx, id, org=org, node=node, state=state, actor=_ACTOR, output=output)
+
+    async def retry_step(self, id: uuid.UUID, step: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
+        """What failed in a step, or inside of the block it opened, once more; answers those steps."""
+        async with (await self._app.open()).tx() as tx:
+            return await repair.retry(tx, id, step, org=org, actor=_ACTOR)
+
+    async def rerun_from(self, id: uuid.UUID, step: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
+        """A step, however it ended, and all that comes after it, once more."""
+        async with (await self._app.open()).tx() as tx:
+            return await repair.rerun(tx, id, step, org=org, actor=_ACTOR)
+
+    async def reset(self, id: uuid.UUID, step: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
+        """A block from its beginning; `step` is the one that opened it."""
+        async with (await self._app.open()).tx() as tx:
+            return await repair.reset(tx, id, step, org=org, actor=_ACTOR)
+
+    async def repair(self, id: uuid.UUID, *, dry_run: bool = False, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
+        """All that failed in a run, once more; `dry_run` only says what that is."""
+        async with (await self._app.open()).tx() as tx:
+            if dry_run:
+                return await repair.planned(tx, id, org=org)
+            return await repair.repair(tx, id, org=org, actor=_ACTOR)
+
+    async def mark_step(
+        self, id: uuid.UUID, step: uuid.UUID, state: Literal["completed", "failed"], *, output: Any = None,
+        org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> None:  # fmt: skip
+        """Says how a step ended, wherever it stands; the run goes on from there."""
+        async with (await self._app.open()).tx() as tx:
+            await repair.mark(tx, id, step, org=org, actor=_ACTOR, state=state, output=output)
 
     async def starts(self, ctx: Context, what: str, name: str, params: dict[str, Any]) -> dict[str, str]:
         """The kind `weft.start`: starts a run, once for a task however often that is tried."""
