@@ -47,7 +47,8 @@ def lacking() -> str | None:
 @contextlib.contextmanager
 def serving(env: dict[str, str]) -> Iterator[str]:
     """`weft up` with the stage's app; answers its address. Stopped and waited for at the end."""
-    command = [sys.executable, "-m", "weft.cli.main", "up", "stage_app:app", "--port", "0", "--grace", "0", "--log-level", "warning"]
+    weft = Path(sys.executable).with_name("weft")
+    command = [str(weft), "up", "stage_app:app", "--port", "0", "--grace", "0", "--log-level", "warning"]
     with subprocess.Popen(
         command, cwd=HERE, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -92,9 +93,9 @@ class Seen:
         self.url = url
         self.wrong: list[str] = []
         page.set_default_timeout(PATIENCE)
-        page.on("console", lambda said: self.wrong.append(f"console: {said.text} ({said.location['url']})") if said.type == "error" else None)
+        page.on("console", self._said)
         page.on("pageerror", lambda error: self.wrong.append(f"broke: {error}"))
-        page.on("request", lambda asked: None if self._ours(asked.url) else self.wrong.append(f"asked another host: {asked.url}"))
+        page.on("request", self._asked)
 
     def go(self, path: str) -> playwright.Page:
         self.page.goto(self.url + path)
@@ -109,12 +110,16 @@ class Seen:
         """What axe finds that is serious."""
         self.page.evaluate(AXE.read_text() + "; undefined")
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        return [
-            f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"] if one["impact"] in ("serious", "critical")
-        ]
+        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in serious]
 
-    def _ours(self, url: str) -> bool:
-        return url.startswith(("data:", "blob:")) or urlsplit(url).netloc == urlsplit(self.url).netloc
+    def _said(self, said: playwright.ConsoleMessage) -> None:
+        if said.type == "error":
+            self.wrong.append(f"console: {said.text} ({said.location['url']})")
+
+    def _asked(self, asked: playwright.Request) -> None:
+        if not asked.url.startswith(("data:", "blob:")) and urlsplit(asked.url).netloc != urlsplit(self.url).netloc:
+            self.wrong.append(f"asked another host: {asked.url}")
 
 
 @contextlib.contextmanager
