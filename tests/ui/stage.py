@@ -87,8 +87,8 @@ class Stage:
         """Something on every page. Name → id."""
         found: dict[str, str] = {}
         found["dag"] = self.ask("POST", "/v1/dags", ETL)["dag_id"]
-        changed = {**ETL, "max_active_runs": 4, "tasks": [*ETL["tasks"], {"name": "tidy", "payload": {"task": "work"}, "dependencies": ["tell"]}]}
-        self.ask("POST", "/v1/dags", changed)
+        tidy = {"name": "tidy", "payload": {"task": "work"}, "dependencies": ["tell"]}
+        self.ask("POST", "/v1/dags", {**ETL, "max_active_runs": 20, "tasks": [*ETL["tasks"], tidy]})
         found["done"] = self.run("nightly-etl")
         found["failed"] = self.run("nightly-etl", fail="the warehouse is away")
         self.declared("checkout")
@@ -100,7 +100,8 @@ class Stage:
             "payload": {"task": "work", "args": {"name": "report"}}, "tags": ["reports"],
         })["job_id"]  # fmt: skip
         for name, cron in (("sync-inventory", "*/20 * * * *"), ("rotate-logs", "5 3 * * *"), ("hourly-rollup", "0 * * * *")):
-            job = self.ask("POST", "/v1/jobs", {"name": name, "job_type": "CRON", "cron_expression": cron, "payload": {"task": "work"}})
+            wanted = {"name": name, "job_type": "CRON", "cron_expression": cron, "payload": {"task": "work"}}
+            job = self.ask("POST", "/v1/jobs", wanted)
             self.ask("POST", f"/v1/jobs/{job['job_id']}/trigger")
         for _ in range(3):
             self.ask("POST", f"/v1/jobs/{found['job']}/trigger")

@@ -12,7 +12,7 @@ import "../../style/runs.css";
 const FILTERS: Filter[] = [{ name: "name_prefix", label: "Name begins with", kind: "text" }];
 
 const COLUMNS: Column<Dag>[] = [
-  { name: "name", head: "DAG", wide: true, cell: (dag) => <><span className="strong">{clean(dag.name)}</span> <span className="quiet">{line(dag.description, 80)}</span></> },
+  { name: "name", head: "DAG", wide: true, cell: (dag) => <><span className="strong">{clean(dag.name)}</span> <span className="quiet wide-only">{line(dag.description, 80)}</span></> },
   { name: "status", head: "Status", cell: (dag) => <StateBadge state={dag.status} /> },
   { name: "tasks", head: "Tasks", right: true, cell: (dag) => dag.task_count },
   { name: "version", head: "Version", right: true, less: true, cell: (dag) => dag.version_number },

@@ -67,7 +67,7 @@ function List() {
 
 function columnsOf(last: Record<string, string[]>, writer: boolean, again: () => void): Column<Job>[] {
   const columns: Column<Job>[] = [
-    { name: "name", head: "Job", wide: true, cell: (job) => <><Link to={`/jobs/${job.job_id}`} className="strong">{clean(job.name)}</Link> <span className="quiet">{line(does(job.payload), 60)}</span></> },
+    { name: "name", head: "Job", wide: true, cell: (job) => <><Link to={`/jobs/${job.job_id}`} className="strong">{clean(job.name)}</Link> <span className="quiet wide-only">{line(does(job.payload), 60)}</span></> },
     { name: "status", head: "Status", cell: (job) => <StateBadge state={job.error ? "error" : job.status} hint={job.error ? "set aside" : null} /> },
     { name: "when", head: "When", less: true, cell: (job) => job.job_type === "CRON" ? <code title={job.timezone}>{clean(job.cron_expression ?? "")}</code> : <span className="quiet">{word(job.job_type)}</span> },
     { name: "next", head: "Next", cell: (job) => <Time at={job.next_run_time} relative /> },

@@ -2,7 +2,7 @@
 
 import dagre from "@dagrejs/dagre";
 import { Background, Controls, Handle, MiniMap, Position, ReactFlow, type Edge, type Node, type NodeProps } from "@xyflow/react";
-import { memo, useEffect, useMemo } from "react";
+import { memo, useEffect, useMemo, useState } from "react";
 
 import { picture, tally, worst, type Box, type GraphNode, type Picture } from "../../logic/graph";
 import { HEIGHT, WIDTH, places, type Place } from "../../logic/layers";
@@ -14,7 +14,7 @@ import "../../style/graph.css";
 /** More boxes than this are laid out in layers: dagre takes seconds for thousands. */
 const FEW = 150;
 
-type Shown = { box: Box; state: string | null; hint: string; counts: [string, number][]; chosen: boolean; press: () => void; look: (() => void) | null };
+type Shown = { box: Box; state: string | null; hint: string; counts: [string, number][]; chosen: boolean; down: boolean; press: () => void; look: (() => void) | null };
 type BoxNode = Node<Shown, "box">;
 
 export interface GraphProps {
@@ -31,7 +31,9 @@ export interface GraphProps {
 
 export default function Graph({ nodes, states, opened, open, chosen, choose, inside }: GraphProps) {
   const drawn = useMemo(() => picture(nodes, opened), [nodes, opened]);
-  const at = useMemo(() => (drawn.boxes.length <= FEW ? byDagre(drawn) : places(drawn)), [drawn]);
+  // on a phone from top to bottom: boxes side by side would be too small to read
+  const [down] = useState(() => drawn.boxes.length <= FEW && matchMedia("(max-width: 640px)").matches);
+  const at = useMemo(() => (drawn.boxes.length <= FEW ? byDagre(drawn, down) : places(drawn)), [drawn, down]);
   const byName = useMemo(() => new Map(nodes.map((node) => [node.name, node])), [nodes]);
   const boxes = useMemo(
     () => drawn.boxes.map((box): BoxNode => {
@@ -44,10 +46,10 @@ export default function Graph({ nodes, states, opened, open, chosen, choose, ins
       const hint = single ? [node?.what, node?.each ? "for each" : "", node?.conditional ? "if" : ""].filter(Boolean).join(" · ") : `${box.members.length} tasks`;
       return {
         id: box.id, type: "box", position: at.get(box.id) ?? { x: 0, y: 0 }, width: WIDTH, height: HEIGHT,
-        data: { box, state, hint, counts, press, chosen: single && chosen === first, look: (single && inside?.get(first)) || null },
+        data: { box, state, hint, counts, press, down, chosen: single && chosen === first, look: (single && inside?.get(first)) || null },
       };
     }),
-    [drawn, at, byName, states, chosen, choose, open, inside],
+    [drawn, at, byName, states, chosen, choose, open, inside, down],
   );
   const edges = useMemo(
     () => drawn.edges.map((edge): Edge => ({ id: `${edge.from}>${edge.to}`, source: edge.from, target: edge.to, focusable: false })),
@@ -58,7 +60,8 @@ export default function Graph({ nodes, states, opened, open, chosen, choose, ins
     const frame = requestAnimationFrame(() => setTimeout(() => performance.mark("weft:graph"), 0));
     return () => cancelAnimationFrame(frame);
   }, [drawn]);
-  const tall = Math.max(0, ...[...at.values()].map((place) => place.y + HEIGHT)) - Math.min(0, ...[...at.values()].map((place) => place.y));
+  const ys = [...at.values()].map((place) => place.y);
+  const tall = ys.reduce((most, y) => Math.max(most, y), 0) + HEIGHT - ys.reduce((least, y) => Math.min(least, y), 0);
   return (
     <div className="graph" role="group" aria-label="Graph" style={{ height: `clamp(220px, ${Math.round(tall + 120)}px, min(66vh, 640px))` }}>
       <ReactFlow nodes={boxes} edges={edges} nodeTypes={TYPES} key={drawn.boxes.length > 0 ? "some" : "none"} fitView
@@ -80,7 +83,7 @@ const BoxView = memo(function BoxView({ data }: NodeProps<BoxNode>) {
   const said = `${label}${state === null ? "" : `, ${word(state)}`}${box.kind === "node" ? "" : `, ${total} tasks, opens`}`;
   return (
     <div className={`graph-box kind-${box.kind}${state === null ? "" : ` tone-${tone(state)}`}${data.chosen ? " chosen" : ""}`}>
-      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <Handle type="target" position={data.down ? Position.Top : Position.Left} isConnectable={false} />
       <button type="button" className="graph-press nodrag nopan" onClick={data.press} title={clean(box.label)} aria-label={said}>
         <span className="graph-name">{state !== null && <span aria-hidden="true" className="graph-sign">{sign(state)}</span>} {label}</span>
         <span className="graph-hint">{line(hint, 60)}</span>
@@ -91,16 +94,16 @@ const BoxView = memo(function BoxView({ data }: NodeProps<BoxNode>) {
         )}
       </button>
       {data.look && <button type="button" className="graph-look nodrag nopan" onClick={data.look} aria-label={`Look inside ${label}`}>⤢</button>}
-      <Handle type="source" position={Position.Right} isConnectable={false} />
+      <Handle type="source" position={data.down ? Position.Bottom : Position.Right} isConnectable={false} />
     </div>
   );
 });
 
 const TYPES = { box: BoxView };
 
-function byDagre(drawn: Picture): Map<string, Place> {
+function byDagre(drawn: Picture, down: boolean): Map<string, Place> {
   const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 60 });
+  graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 18, ranksep: down ? 36 : 60 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const box of drawn.boxes) graph.setNode(box.id, { width: WIDTH, height: HEIGHT });
   for (const edge of drawn.edges) graph.setEdge(edge.from, edge.to);

@@ -29,7 +29,7 @@ const FILTERS: Filter[] = [
 ];
 
 const COLUMNS: Column<Run>[] = [
-  { name: "name", head: "Run", wide: true, cell: (run) => <><span className="strong">{clean(run.name)}</span> <span className="quiet mono">{short(run.id)}</span></> },
+  { name: "name", head: "Run", wide: true, cell: (run) => <><span className="strong">{clean(run.name)}</span> <span className="quiet mono wide-only">{short(run.id)}</span></> },
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
   { name: "kind", head: "Kind", cell: (run) => run.kind, less: true },
   { name: "progress", head: "Progress", cell: (run) => <Progress run={run} />, less: true },

@@ -1,7 +1,7 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 
 import type { Json } from "../../base/api";
-import { useCalm, useLive, useRead } from "../../base/query";
+import { useCalm, useLive, useRead, type Read } from "../../base/query";
 import { Link, setParams, useParam, type Match } from "../../base/router";
 import { ended } from "../../logic/actions";
 import type { GraphNode } from "../../logic/graph";
@@ -24,7 +24,8 @@ import { Timeline } from "./timeline";
 import { Says, Why } from "./why";
 import "../../style/runs.css";
 
-const Graph = lazy(() => import("./graph"));
+const load = () => import("./graph");
+const Graph = lazy(load);
 
 interface Plan {
   entry: string | null;
@@ -35,6 +36,9 @@ interface Plan {
 export default function RunPage({ match }: { match: Match }) {
   const id = match["id"] ?? "";
   const read = useRead<Run>(`/v1/runs/${encodeURIComponent(id)}`);
+  // asked for at the same time, not one after the other: the graph is what people wait for
+  const plan = useRead<Plan>(`/v1/runs/${encodeURIComponent(id)}/graph`);
+  useEffect(() => void load(), []);
   const live = useLive<{ run: Run; changed: number }>("run", { id });
   const again = useCalm(read.again, 1000);
   const run = live.data?.run ?? read.data;
@@ -57,7 +61,7 @@ export default function RunPage({ match }: { match: Match }) {
   const step = steps.steps.find((one) => one.id === chosen) ?? null;
   const refresh = (): void => { read.again(); poll((n) => n + 1); };
   const tabs = [
-    { name: "graph", label: "Graph", show: () => <GraphTab run={run} steps={steps.steps} chosen={step} choose={choose} /> },
+    { name: "graph", label: "Graph", show: () => <GraphTab run={run} plan={plan} steps={steps.steps} chosen={step} choose={choose} /> },
     {
       name: "timeline", label: "Timeline",
       show: () => steps.steps.length === 0 ? <NoSteps loading={steps.loading} /> : <Timeline steps={steps.steps} run={run} turned={turned} turn={turn} chosen={chosen} choose={choose} over={over} />,
@@ -103,8 +107,7 @@ function facts(run: Run): [string, React.ReactNode][] {
   ];
 }
 
-function GraphTab({ run, steps, chosen, choose }: { run: Run; steps: Step[]; chosen: Step | null; choose: (id: string) => void }) {
-  const plan = useRead<Plan>(`/v1/runs/${run.id}/graph`);
+function GraphTab({ run, plan, steps, chosen, choose }: { run: Run; plan: Read<Plan>; steps: Step[]; chosen: Step | null; choose: (id: string) => void }) {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [frame, setFrame] = useParam("frame", run.id);
   const open = useCallback((box: string) => setOpened((was) => toggled(was, box)), []);

@@ -34,7 +34,7 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over }: {
   const factor = Math.min(1000, Math.max(1, Number(zoom) || 1));
   const centre = Math.min(1, Math.max(0, Number(middle) || 0));
   const shown = zoomed(all, factor, centre);
-  const ticks = timeTicks(shown.from, shown.to, 6, shownZone);
+  const ticks = timeTicks(shown.from, shown.to, innerWidth < 640 ? 2 : 6, shownZone);
   const seen = useWindowed(lines.length, ROW, box, true);
   const closer = (by: number): void => setZoom(String(Math.min(1000, Math.max(1, factor * by))));
   const aside = (by: number): void => setMiddle(String(Math.min(1, Math.max(0, Number((centre + by / factor).toFixed(4))))));
