@@ -44,7 +44,7 @@ async def main(sleepers: int, due: int) -> None:
         grown, served = _memory() - worker, await _backends() - server
         per_second = await _woken(due)
     print(json.dumps({
-        "server_before_mib": server / 2**20, "worker_grew_mib": grown / 2**20, "server_grew_mib": served / 2**20,
+        "worker_grew_mib": grown / 2**20, "server_grew_mib": served / 2**20, "server_before_mib": server / 2**20,
         "woken_per_second": per_second,
     }))  # fmt: skip
 
