@@ -132,6 +132,12 @@ async def write(
     row = await tx.row(SQL.write_advance, arguments)
     assert row is not None
     taken, run_at, waiting, _ = row
+    if later := [(course, step) for course in courses for step in sorted(course.later)]:
+        await tx.run(SQL.leave_for_later, {
+            "runs": [course.run.id for course, _ in later], "orgs": [course.run.org for course, _ in later],
+            "steps": [step for _, step in later],
+        })  # fmt: skip
+        done.busy += sorted({course.run.id for course, _ in later})
     done.waiting += waiting or []
     done.ready += sum(len(course.tasks) for course in courses) - len(taken or ())
     if taken and hands is not None:
@@ -181,6 +187,11 @@ async def read(tx: Tx, courses: Sequence[Course]) -> None:
         for run, *row in await tx.rows(SQL.load_frames, {"ids": frames}):
             if run in by_run:
                 by_run[run].know(Step(*row))
+    for course in courses:
+        for place in course.wanted_lists:
+            whose = {"run_id": course.run.id, "frame_id": place.frame, "node": place.node}
+            elements, outputs = await tx.row(SQL.load_elements, whose) or ((), ())
+            course.know_elements(place, dict(zip(elements or (), outputs or (), strict=True)))
     places = [(course.run.id, place, whole) for course in courses for place, whole in course.wanted.items()]
     if not places:
         return
