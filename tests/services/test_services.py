@@ -349,8 +349,9 @@ async def test_a_task_that_its_step_gave_up_is_of_no_step(database: Database, se
 
 
 def test_a_server_is_saved_pinged_and_found(services: Services) -> None:
-    server = ServerDefinition("", "group", "geo", "host-1", ["10.0.0.7", "10.0.0.8"], topics=["geo"], handlers=["osm.Geocode"],
-                              handled=[records.HandledCount("osm.Geocode", 3, 1)], state="running", manager="m")  # fmt: skip
+    server = ServerDefinition("", "group", "geo", "host-1", ["10.0.0.7", "10.0.0.8"], topics=["geo"],
+                              handlers=["osm.Geocode"], handled=[records.HandledCount("osm.Geocode", 3, 1)],
+                              state="running", manager="m")  # fmt: skip
     services.server.save(server)
     found = services.server.get_by_id(server.uuid)
     assert found is not None

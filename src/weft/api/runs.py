@@ -160,7 +160,7 @@ RUN_EXAMPLE: dict[str, Any] = {
     "nodes_failed": 0, "reruns": 0, "deadline_at": None, "created_at": "2026-01-15T02:00:00Z",
     "started_at": "2026-01-15T02:00:00Z", "finished_at": "2026-01-15T02:01:00Z",
 }  # fmt: skip
-_STEP = {
+STEP_EXAMPLE = {
     "id": _ID, "run_id": _ID, "frame_id": _ID, "node": "extract", "element": -1, "catching": False, "depth": 0,
     "state": "completed", "task_id": _ID, "attempt": 1, "reruns": 0, "parts": 0, "parts_ended": 0, "parts_failed": 0,
     "block": None, "item": None, "output": {"rows": 10}, "error": None, "created_at": "2026-01-15T02:00:00Z",
@@ -181,6 +181,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}/steps", action="run.read", handler=steps, summary="Every step of a run, block by block",
-        query=pages.Paging, answer=StepPage, errors=("NOT_FOUND",), answer_example={"items": [_STEP], "next_cursor": None},
+        query=pages.Paging, answer=StepPage, errors=("NOT_FOUND",),
+        answer_example={"items": [STEP_EXAMPLE], "next_cursor": None},
     ),
 )  # fmt: skip

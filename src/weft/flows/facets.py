@@ -25,6 +25,11 @@ def saved(plan: Plan, hash: str, *, org: uuid.UUID) -> dict[str, Any]:
     }  # fmt: skip
 
 
+async def needed(tx: Tx, flow: uuid.UUID) -> list[tuple[str, int]]:
+    """The kinds that the active version of a flow asks for, and how many live workers handle each."""
+    return [(row[0], row[1]) for row in await tx.rows(SQL.kinds_needed, {"id": flow})]
+
+
 async def named(tx: Tx, shorts: Iterable[str], *, org: uuid.UUID | None = None) -> set[str]:
     """Every kind that a plan (of an org) asks for and whose last part is one of these."""
     return {row[0] for row in await tx.rows(SQL.kinds_named, {"shorts": list(shorts), "org_id": org})}

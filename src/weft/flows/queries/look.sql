@@ -66,6 +66,16 @@ where s.run_id = %(run_id)s::uuid
 order by s.frame_id, s.node, s.element, s.catching
 limit %(take)s;
 
+-- name: tree_steps
+select
+    -- use: step
+from weft.steps as s
+left join weft.tasks as t
+    on t.id = s.task_id and s.state = 'running'
+where s.run_id = %(run_id)s::uuid and s.org_id = %(org_id)s::uuid
+order by s.depth, s.catching, s.id
+limit %(take)s;
+
 -- name: count_nodes
 select s.state, count(*)
 from weft.steps as s

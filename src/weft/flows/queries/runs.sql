@@ -95,3 +95,22 @@ from weft.plans as p
 cross join lateral unnest(p.kinds) as k (kind)
 where (%(org_id)s::uuid is null or p.org_id = %(org_id)s)
     and substring(k.kind from '[^.]+$') = any(%(shorts)s::text[]);
+
+-- What a flow asks for, and by how many it is handled.
+-- name: kinds_needed
+select
+    k.kind,
+    (
+        select count(*)
+        from weft.nodes as n
+        where n.status = 'active' and (n.org_id is null or n.org_id = d.org_id) and k.kind = any(n.handlers)
+    )
+from weft.definitions as d
+join weft.flow_workflows as w
+    on w.definition_id = d.id and w.version = d.version
+join weft.plans as p
+    on p.org_id = w.org_id and p.hash = w.plan_hash
+cross join lateral unnest(p.kinds) as k (kind)
+where d.id = %(id)s::uuid
+group by k.kind, d.org_id
+order by k.kind;
