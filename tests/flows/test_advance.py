@@ -154,6 +154,7 @@ async def test_what_a_worker_cannot_take_is_left_for_others(database: Database, 
     "insert into weft.queues (org_id, name, max_running) values ('00000000-0000-0000-0000-000000000000', 'default', 5)",
     "insert into weft.queues (org_id, name, paused) select id, 'default', true from weft.orgs",
     "update weft.orgs set max_concurrent = 9",
+    "update weft.orgs set suspended_at = weft.now()",
 ])  # fmt: skip
 async def test_under_a_limit_nothing_is_handed_over(database: Database, limit: str) -> None:
     async with database.tx() as tx:
