@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import playwright.sync_api as playwright
 import pytest
+from stage import Stage
 
 import fresh_database
-from stage import Stage
 from weft.access import keys
 from weft.base import config, ids
 from weft.db.database import Database

@@ -112,14 +112,19 @@ class StepPage(msgspec.Struct):
 
 async def page(call: Call[None, RunsQuery]) -> RunPage:
     query = call.query
-    place = query.place(RunsPlace)
     wanted = Filter(
         kind=query.kind, name=query.name, prefix=query.name_prefix, states=query.state, tag=query.tag,
         created_after=query.created_after, created_before=query.created_before,
     )  # fmt: skip
+    return await listed(call, wanted)
+
+
+async def listed(call: Call[None, Any], wanted: Filter) -> RunPage:
+    """The page that a query of any kind of run asks for."""
+    place = call.query.place(RunsPlace)
     async with call.tx() as tx:
         found = await search.page(
-            tx, org=call.principal.org, filter=wanted, before=place.id if place else None, limit=query.limit
+            tx, org=call.principal.org, filter=wanted, before=place.id if place else None, limit=call.query.limit
         )
     cursor = None if found.before is None else pages.encode(RunsPlace(found.before))
     return RunPage([shown_run(one) for one in found.runs], cursor, found.scanned_until)
