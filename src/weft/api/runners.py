@@ -257,7 +257,7 @@ OPERATIONS = (
     Operation(
         "GET", "/v1/runners", action="flow.read", handler=page, summary="Runs of workflows, newest first",
         query=RunnerQuery, answer=runs.RunPage, example={"state": "failed"},
-        answer_example={"items": [_RUN], "next_cursor": None},
+        answer_example={"items": [_RUN], "next_cursor": None, "scanned_until": None},
     ),
     Operation(
         "GET", _AT, action="flow.read", handler=get, summary="A run of a workflow", answer=runs.Run, errors=("NOT_FOUND",),
