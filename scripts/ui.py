@@ -112,7 +112,8 @@ def _install(npm: list[str]) -> None:
     if read(mark) == wanted:
         return
     print("fetching what the web UI is built with …", file=sys.stderr)
-    line = [*npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    # not `npm ci`: it asks the lock file for every platform's packages, which a mirror need not have
+    line = [*npm, "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
     done = subprocess.run(line, cwd=UI, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     if done.returncode and any(one in said for one in _OFFLINE):
