@@ -14,6 +14,7 @@ from weft.access.principal import Principal
 from weft.api import browser, credentials, denials, idempotency, policy, reply, request, standing
 from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
+from weft.api.demo import Stage
 from weft.api.dialect import WEFT, Application, Dialect
 from weft.api.limiter import Limiter
 from weft.api.live_ledger import Ledger
@@ -60,6 +61,8 @@ class Service:
     applications: tuple[Application, ...] = ()
     """What is served beside the operations, each under its prefix and in its own words."""
     unlocked: Unlocked | None = None
+    demo: Stage | None = None
+    """Workers that may be crashed, in `weft dev`."""
     local: Principal | None = None
     """Whoever asks is this one: for a server inside one process, which nobody else can reach."""
 

@@ -40,6 +40,20 @@ class LoggedIn(msgspec.Struct, kw_only=True):
     csrf: str
 
 
+class Issuer(msgspec.Struct):
+    """Whom people log in with: go to `url` with the browser; it comes back to the page that `next` names."""
+
+    name: str
+    url: str
+
+
+class Options(msgspec.Struct, kw_only=True):
+    """How one can log in, and whether the cookie that came along stands for somebody."""
+
+    oidc: Issuer | None
+    logged_in: bool
+
+
 class Session(msgspec.Struct, kw_only=True):
     """An open session."""
 
@@ -95,6 +109,17 @@ async def login(call: Call[NewLogin, None]) -> Answer:
     )  # fmt: skip
     lasts = int(logins.LASTS.total_seconds())
     return Answer(body=told, headers={"set-cookie": browser.cookie(text, secure=_secure(call), max_age=lasts)})
+
+
+async def options(call: Call[None, None]) -> Options:
+    text = browser.session_of(call.headers)
+    logged_in = text is not None
+    if text is not None:
+        try:
+            await call.service.sessions(text)
+        except errors.Unauthenticated:
+            logged_in = False
+    return Options(oidc=None, logged_in=logged_in)
 
 
 async def logout(call: Call[None, None]) -> Answer:
@@ -153,6 +178,10 @@ OPERATIONS = (
             "id": _EXAMPLE["id"], "org": "00000000-0000-7000-8000-000000000001", "actor": "key:ada", "role": "writer",
             "expires_at": _EXAMPLE["expires_at"], "csrf": "q1w2…",
         },
+    ),
+    Operation(
+        "GET", "/v1/login/options", action="public", handler=options, summary="How one can log in", answer=Options,
+        answer_example={"oidc": None, "logged_in": False},
     ),
     Operation(
         "POST", "/v1/logout", action="session.own", handler=logout, summary="Log out: end this session",

@@ -6,6 +6,7 @@ from weft.api import (
     dag_runs,
     dags,
     dead,
+    demo,
     executions,
     health,
     job_backfills,
@@ -69,6 +70,7 @@ FILES = (
     secrets,
     audit,
     openapi,
+    demo,
     health,
     metrics,
 )
