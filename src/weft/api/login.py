@@ -108,7 +108,7 @@ async def login(call: Call[NewLogin, None]) -> Answer:
         id=made.id, org=who.org, actor=who.actor, role=who.role, expires_at=made.expires_at, csrf=browser.csrf_token(text)
     )  # fmt: skip
     lasts = int(logins.LASTS.total_seconds())
-    return Answer(body=told, headers={"set-cookie": browser.cookie(text, secure=_secure(call), max_age=lasts)})
+    return Answer(body=told, headers={"set-cookie": browser.cookie(text, secure=secure(call), max_age=lasts)})
 
 
 async def options(call: Call[None, None]) -> Options:
@@ -119,7 +119,8 @@ async def options(call: Call[None, None]) -> Options:
             await call.service.sessions(text)
         except errors.Unauthenticated:
             logged_in = False
-    return Options(oidc=None, logged_in=logged_in)
+    flow = call.service.code_flow
+    return Options(oidc=None if flow is None else Issuer(flow.name, "/v1/login/oidc"), logged_in=logged_in)
 
 
 async def logout(call: Call[None, None]) -> Answer:
@@ -130,7 +131,7 @@ async def logout(call: Call[None, None]) -> Answer:
             id = await logins.of_cookie(tx, text)
             if id is not None:
                 await logins.revoke(tx, id=id, org=call.principal.org, by=call.principal.actor, of=None)
-    return Answer(headers={"set-cookie": browser.cookie("", secure=_secure(call), max_age=0)})
+    return Answer(headers={"set-cookie": browser.cookie("", secure=secure(call), max_age=0)})
 
 
 async def page(call: Call[None, SessionQuery]) -> pages.Page[Session]:
@@ -157,7 +158,7 @@ async def end(call: Call[None, None]) -> Session:
 _EVERYBODYS = "session.admin"
 
 
-def _secure(call: Call[Any, Any]) -> bool:
+def secure(call: Call[Any, Any]) -> bool:
     """Whether the browser came over https: by itself, or through a proxy that says so."""
     return call.scheme == "https" or call.headers.get("x-forwarded-proto", "").strip().lower() == "https"
 

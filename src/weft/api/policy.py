@@ -13,7 +13,9 @@ from weft.base import errors
 PUBLIC = "public"
 """The action of what needs no credential; only these operations may have it:"""
 
-EXEMPT = frozenset({"GET /health", "GET /ready", "POST /v1/login", "GET /v1/login/options"})
+EXEMPT = frozenset({
+    "GET /health", "GET /ready", "POST /v1/login", "GET /v1/login/options", "GET /v1/login/oidc", "GET /v1/login/oidc/back",
+})  # fmt: skip
 """(Applications on top name theirs in their dialect.)"""
 
 _READ: frozenset[Role] = frozenset({"reader", "writer", "admin", "operator"})

@@ -17,7 +17,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from weft.access import oidc
+from weft.access import code_flow, oidc
 from weft.access.principal import Principal
 from weft.api import browser, policy, reply, request, routes, work_desk
 from weft.api.browser import Rules
@@ -94,6 +94,7 @@ def build(
         sessions=sessions or Sessions(database).principal, live=Live(database, hub=hub, queries=queries),
         ledger=Ledger(database, node=node or ids.token()),
         dialect=dialect, applications=tuple(applications), unlocked=Unlocked(database), demo=demo,
+        code_flow=code_flow.configured(database.settings, configured),
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in [*table, *(one for application in applications for one in application.mounted())]:
