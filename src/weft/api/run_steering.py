@@ -13,6 +13,7 @@ from weft.db.tx import Tx
 from weft.flows import look, steering, workflows
 from weft.flows.model import StepState
 from weft.flows.steering import Difference
+from weft.journal import record
 
 
 class Checkpoint(msgspec.Struct, kw_only=True):
@@ -92,6 +93,10 @@ async def signal(call: Call[Signal, None]) -> None:
     async with call.tx() as tx:
         await _must_be(call, tx)
         await workflows.signal(tx, call.id, call.body.name, call.body.value, org=call.principal.org)
+        await record.record(
+            tx, org_id=call.principal.org, actor=call.principal.actor, action="run.signal", object_type="run",
+            object_id=str(call.id), after={"name": call.body.name},
+        )  # fmt: skip
 
 
 async def cancel(call: Call[Cancel, None]) -> runs.Run:

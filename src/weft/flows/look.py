@@ -87,18 +87,6 @@ async def run(tx: Tx, id: uuid.UUID, *, org: uuid.UUID, kind: Kind | None = None
     return RunView(*row)
 
 
-async def page(
-    tx: Tx, *, org: uuid.UUID, before: uuid.UUID | None, take: int, kind: Kind | None = None, name: str | None = None,
-    states: Sequence[RunState] | None = None,
-) -> list[RunView]:  # fmt: skip
-    """Newest first."""
-    arguments = {
-        "org_id": org, "before": before or ids.NEWEST, "take": take, "kind": kind, "name": name,
-        "states": list(states) if states else None,
-    }  # fmt: skip
-    return [RunView(*row) for row in await tx.rows(SQL.list_runs, arguments)]
-
-
 async def page_of(
     tx: Tx, definition: uuid.UUID, *, org: uuid.UUID, take: int, before: tuple[dt.datetime, uuid.UUID] | None = None,
     states: Sequence[RunState] | None = None,

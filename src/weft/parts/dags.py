@@ -11,10 +11,11 @@ from weft.base import durations, errors, ids
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
-from weft.flows import definitions, look, operate, start, steering, why
+from weft.flows import definitions, look, operate, search, start, steering, why
 from weft.flows.definitions import Definition, Saved
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState
+from weft.flows.search import Filter
 from weft.flows.start import Started, Wish
 from weft.flows.steering import Difference
 from weft.jobs import dags as schedules
@@ -116,7 +117,8 @@ class Runs:
     ) -> list[RunView]:  # fmt: skip
         """Newest first; `before` is the last id of the page before."""
         async with (await self._app.open()).once() as tx:
-            return await look.page(tx, org=org, before=before, take=take, kind=kind, name=name, states=states)
+            wanted = Filter(kind=kind, name=name, states=tuple(states or ()))
+            return await search.newest(tx, org=org, filter=wanted, before=before, take=take)
 
     async def steps(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG, take: int = 10_000) -> Sequence[StepView]:
         """The nodes of a run, in the order they were written."""

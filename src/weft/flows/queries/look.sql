@@ -11,19 +11,13 @@ select
 from weft.runs as r
 where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;
 
--- name: list_runs
+-- name: runs_by_id
 select
     -- use: run
 from weft.runs as r
-where r.org_id = %(org_id)s::uuid
-    and r.id < %(before)s::uuid
-    and (%(kind)s::text is null or r.kind = %(kind)s)
-    and (%(name)s::text is null or r.name = %(name)s)
-    and (%(states)s::text[] is null or r.state = any(%(states)s::text[]))
-order by r.id desc
-limit %(take)s;
+where r.id = any(%(ids)s::uuid[]) and r.org_id = %(org_id)s;
 
--- The same for one definition: its own index, in the order of what the runs were for.
+-- Those of one definition: its own index, in the order of what the runs were for.
 -- name: list_runs_of
 select
     -- use: run
