@@ -1,6 +1,6 @@
 """A server with its worker in a process of its own, a browser, and what a page may never do: the stand of the UI's tests.
 
-Import the fixtures: `from stand import chromium, here, page`. They are skipped, loudly, where there is no Chromium or no bundle.
+A plug-in: `pytest_plugins = ("stand",)`. Its tests are skipped, loudly, where there is no Chromium or no bundle.
 """
 
 import json
@@ -20,7 +20,7 @@ import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="NOT TESTED: the web UI; playwright is not installed")
 expect = sync_api.expect
-PATIENCE = 90.0
+PATIENCE = float(os.environ.get("WEFT_UI_PATIENCE", "90"))
 """Seconds. Machines are slow now and then; what is waited for comes."""
 CHROMIUM = os.environ.get("WEFT_CHROMIUM", "/usr/bin/chromium")
 FOLDER = Path(__file__).parent

@@ -4,7 +4,9 @@ import re
 import uuid
 from typing import Any
 
-from stand import Here, chromium, here, page, expect, problems  # noqa: F401 (fixtures)
+from stand import Here, expect, problems
+
+pytest_plugins = ("stand",)
 
 
 def test_the_list_of_tasks_shows_a_new_one_by_itself(page: Any, here: Here) -> None:
@@ -44,12 +46,12 @@ def test_a_task_is_enqueued_watched_and_cancelled(page: Any, here: Here) -> None
     form = page.get_by_role("dialog", name="Enqueue a task")
     form.get_by_role("button", name="Enqueue").click()
     expect(form.get_by_text("kind is needed")).to_be_visible()
-    form.get_by_label("kind").fill("endless")
-    form.get_by_label("payload").fill("{")
+    form.get_by_role("textbox", name="kind", exact=True).fill("endless")
+    form.get_by_role("textbox", name="payload", exact=True).fill("{")
     form.get_by_role("button", name="Enqueue").click()
     expect(form.get_by_text(re.compile("payload is not JSON"))).to_be_visible()
     assert problems(page) == []
-    form.get_by_label("payload").fill("{}")
+    form.get_by_role("textbox", name="payload", exact=True).fill("{}")
     form.get_by_role("button", name="Enqueue").click()
     expect(page.get_by_role("heading", name="endless")).to_be_visible()
     expect(page.locator(".page-title .badge")).to_contain_text("running")
@@ -83,8 +85,8 @@ def test_a_queue_is_paused_and_limited(page: Any, here: Here) -> None:
     expect(page.locator(".page-title .badge")).to_contain_text("paused")
     page.get_by_role("button", name="Limits …").click()
     form = page.get_by_role("dialog", name=f"Limits of {queue}")
-    form.get_by_label("At once").fill("3")
-    form.get_by_label("Rate").fill("10")
+    form.get_by_role("textbox", name="At once", exact=True).fill("3")
+    form.get_by_role("textbox", name="Rate", exact=True).fill("10")
     assert problems(page) == []
     form.get_by_role("button", name="Save").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -159,7 +161,7 @@ def test_a_problem_is_submitted_to_aiopslab_and_cancelled(page: Any, here: Here)
     page.get_by_role("button", name="Submit a problem …").click()
     form = page.get_by_role("dialog", name="Submit a problem")
     name = f"pod-crash-{uuid.uuid4().hex[:8]}"
-    form.get_by_label("Problem").fill(name)
+    form.get_by_role("textbox", name="Problem", exact=True).fill(name)
     form.get_by_role("button", name="Submit").click()
     page.get_by_role("link", name=name).click()
     expect(page.locator(".page-title .badge")).to_contain_text("pending")
