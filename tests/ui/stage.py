@@ -1,4 +1,4 @@
-"""Fills a server with what pages show: DAGs with runs that ended, failed and go on, workflows, jobs, one run of 2,000 nodes."""
+"""Fills a server with what pages show: DAGs with runs that ended, failed and go on, workflows, jobs; a DAG of 2,000."""
 
 import time
 from typing import Any
@@ -22,7 +22,8 @@ ETL: dict[str, Any] = {
     "tasks": [
         {"name": "extract", "payload": {"task": "work", "args": {"name": "${shop}", "seconds": "${params.seconds}"}},
          "foreach": "${params.shops}", "item": "shop"},
-        {"name": "clean", "payload": {"task": "work", "args": {"seconds": "${params.seconds}"}}, "dependencies": ["extract"]},
+        {"name": "clean", "payload": {"task": "work", "args": {"seconds": "${params.seconds}"}},
+         "dependencies": ["extract"]},
         {"name": "check", "payload": {"task": "work", "args": {"fail": "${params.fail}"}}, "dependencies": ["extract"],
          "max_retries": 0},
         {"name": "warehouse", "group": "load", "payload": {"task": "work"}, "dependencies": ["clean", "check"]},
