@@ -34,10 +34,9 @@ export function Layout({ children }: { children: ReactNode }) {
         </button>
         <span className="top-right">
           <Signal />
-          <ZoneChoice />
-          <ThemeChoice />
+          <span className="roomy"><ZoneChoice /><ThemeChoice /></span>
           <button type="button" className="plain" aria-label="Keys and help" title="Keys and help (?)" onClick={help}>?</button>
-          <Who />
+          <span className="roomy"><Who /></span>
         </span>
       </header>
       <nav id="nav" className={menu ? "nav open" : "nav"} aria-label="Pages">
@@ -51,6 +50,7 @@ export function Layout({ children }: { children: ReactNode }) {
             );
           })}
         </ul>
+        <div className="tight"><ZoneChoice /><ThemeChoice /><Who /></div>
       </nav>
       <main id="main" ref={main} tabIndex={-1}>
         <Suspense fallback={<Loading />}>{children}</Suspense>

@@ -48,8 +48,8 @@ export function Search({ close }: { close: () => void }) {
     event.preventDefault();
   };
   return (
-    <Dialog title="Search" close={close} wide>
-      <input ref={box} className="search-box" type="search" value={text} placeholder="An id, or the name of a job, DAG, flow, queue, kind …" aria-label="Search everything"
+    <Dialog title="Search" close={close} wide high>
+      <input ref={box} className="search-box" type="text" autoComplete="off" value={text} placeholder="An id, or the name of a job, DAG, flow, queue, kind …" aria-label="Search everything"
         role="combobox" aria-expanded="true" aria-controls={list} aria-activedescendant={found[at] ? `${list}-${at}` : undefined}
         onChange={(event) => setText(event.target.value)} onKeyDown={key} />
       <ul className="found" role="listbox" id={list} aria-label="Found">

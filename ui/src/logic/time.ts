@@ -42,7 +42,15 @@ export function ago(at: Date, now: number): string {
   const seconds = (at.getTime() - now) / 1000;
   if (Number.isNaN(seconds)) return "–";
   if (Math.abs(seconds) < 1) return "now";
-  return seconds > 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`;
+  return seconds > 0 ? `in ${rough(seconds)}` : `${rough(-seconds)} ago`;
+}
+
+/** In one unit: how long ago is not asked to the second. */
+function rough(seconds: number): string {
+  if (seconds < 59.5) return `${Math.round(seconds)} s`;
+  if (seconds < 3570) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 84600) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} d`;
 }
 
 /** A duration in its two largest units: `840 ms`, `12.4 s`, `3 min 20 s`, `2 d 4 h`. */

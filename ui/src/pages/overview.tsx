@@ -44,7 +44,7 @@ export default function OverviewPage() {
   const idle = !ended && !tasks.items.length && !tasks.loading;
   return (
     <Page title="Overview" actions={<><Crash /><Ranges chosen={range} choose={setRange} /></>}>
-      <div className="figures">
+      <div className="figures eight">
         <Figure name="Throughput" value={`${number(Math.round(((sum(data.completed) + sum(data.failed)) / minutes) * 10) / 10)}`} hint="ended a minute" />
         <Figure name="Failures" value={number(sum(data.failed))} hint={ended ? `${((sum(data.failed) / ended) * 100).toFixed(1)} % of what ended` : "nothing ended"} tone={sum(data.failed) ? "bad" : ""} to="/tasks?state=failed&state=timed_out" />
         <Figure name="Waiting" value={number(data.queues.ready)} hint={`${number(data.queues.scheduled)} later · ${number(data.queues.blocked)} blocked`} to="/tasks?state=ready" />

@@ -68,8 +68,8 @@ export default function QueuePage({ match }: { match: Match }) {
         <Figure name="Failed" value={count(queue.failed_last_hour)} hint="in the last hour" tone={queue.failed_last_hour.count ? "bad" : ""} />
       </div>
       {past.data && (
-        <Card actions={<Ranges chosen={range} choose={setRange} />}>
-          <Chart label={`Ended in ${name}`} height={120} from={Date.parse(past.data.from)} step={past.data.step * 1000} series={[
+        <Card title="Over time" actions={<Ranges chosen={range} choose={setRange} />}>
+          <Chart label="Ended" height={120} from={Date.parse(past.data.from)} step={past.data.step * 1000} series={[
             { name: "completed", tone: "ok", values: past.data.completed }, { name: "failed", tone: "bad", values: past.data.failed },
             { name: "cancelled", tone: "off", values: past.data.cancelled }]} />
         </Card>

@@ -45,7 +45,7 @@ function columns(me: Me | null, after: () => void): Column<Queue>[] {
     { name: "name", head: "Queue", cell: (one) => <Link to={`/queues/${encodeURIComponent(one.name)}`}>{one.name}</Link>, wide: true, order: (one) => one.name },
     { name: "state", head: "State", cell: (one) => <StateBadge state={one.paused ? "paused" : "active"} />, order: (one) => Number(one.paused) },
     { name: "ready", head: "Waiting", cell: (one) => count(one.ready), right: true, order: (one) => one.ready.count },
-    { name: "oldest", head: "Oldest", cell: (one) => (one.ready.count ? span(one.oldest_ready) : "–"), right: true, order: (one) => (one.ready.count ? (one.oldest_ready ?? 0) : -1) },
+    { name: "oldest", head: "Oldest", cell: (one) => (one.ready.count ? span(one.oldest_ready) : "–"), right: true, less: true, order: (one) => (one.ready.count ? (one.oldest_ready ?? 0) : -1) },
     { name: "scheduled", head: "Later", cell: (one) => count(one.scheduled), right: true, less: true, order: (one) => one.scheduled.count },
     { name: "blocked", head: "Blocked", cell: (one) => count(one.blocked), right: true, less: true, order: (one) => one.blocked.count },
     { name: "running", head: "Running", cell: (one) => count(one.running), right: true, order: (one) => one.running.count },

@@ -95,10 +95,10 @@ function Why({ id }: { id: string }) {
 
 function Broken({ error }: { error: Problem }) {
   return (
-    <section className="failure" aria-label="Error">
+    <div className="failure">
       <p><strong>{clean(error.type ?? "Error")}: {clean(error.message ?? "")}</strong></p>
       {error.traceback && <details><summary>Traceback</summary><pre className="traceback" tabIndex={0}>{clean(error.traceback)}</pre></details>}
-    </section>
+    </div>
   );
 }
 

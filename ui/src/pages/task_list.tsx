@@ -73,7 +73,7 @@ export function TaskList({ queue, fixed = {} }: { queue?: string; fixed?: Args }
 const COLUMNS: Column<TaskRow>[] = [
   { name: "state", head: "State", cell: (one) => <StateBadge state={one.cancelling ? "cancelling" : one.state} hint={one.reason} /> },
   { name: "kind", head: "Kind", cell: (one) => <Link to={`/tasks/${one.id}`}>{one.kind}</Link> },
-  { name: "what", head: "What", cell: (one) => <What of={one} />, wide: true },
+  { name: "what", head: "What", cell: (one) => <What of={one} />, wide: true, less: true },
   { name: "queue", head: "Queue", cell: (one) => one.queue, less: true },
   { name: "attempt", head: "Attempt", cell: (one) => `${one.attempt}${one.losses ? ` (+${one.losses} lost)` : ""}`, right: true, less: true },
   { name: "took", head: "Took", cell: (one) => <Took from={one.started_at} to={one.finished_at ?? (one.state === "running" ? null : one.started_at)} />, right: true, less: true },

@@ -79,7 +79,7 @@ export function Chart({ label, from, step, series, kind = "bars", height = 160, 
             : series.map((one) => <path key={one.name} d={path(one.values, (n) => x(n + 0.5), y)} className={`line tone-${one.tone}`} />)}
         </svg>
       </div>
-      <table className="unseen">
+      <div className="unseen"><table>
         <caption>{label}</caption>
         <thead><tr><th scope="col">Time</th>{series.map((one) => <th key={one.name} scope="col">{one.name}</th>)}</tr></thead>
         <tbody>
@@ -87,7 +87,7 @@ export function Chart({ label, from, step, series, kind = "bars", height = 160, 
             <tr key={n}><th scope="row">{stamp(new Date(from + n * step), chosen)}</th>{series.map((one) => <td key={one.name}>{show(one.values[n] ?? 0)}</td>)}</tr>
           ))}
         </tbody>
-      </table>
+      </table></div>
     </figure>
   );
 }

@@ -4,7 +4,9 @@ import { store, useStore } from "../base/store";
 import { told } from "./toast";
 
 /** A dialog of the browser's own kind: it holds the focus, and Escape closes it. */
-export function Dialog({ title, close, children, wide = false }: { title: string; close: () => void; children: ReactNode; wide?: boolean }) {
+export function Dialog({ title, close, children, wide = false, high = false }: {
+  title: string; close: () => void; children: ReactNode; wide?: boolean; high?: boolean;
+}) {
   const box = useRef<HTMLDialogElement>(null);
   const name = useId();
   useEffect(() => {
@@ -17,7 +19,7 @@ export function Dialog({ title, close, children, wide = false }: { title: string
     };
   }, []);
   return (
-    <dialog ref={box} className={wide ? "dialog wide" : "dialog"} aria-labelledby={name}
+    <dialog ref={box} className={`dialog${wide ? " wide" : ""}${high ? " high" : ""}`} aria-labelledby={name}
       onCancel={(event) => { event.preventDefault(); close(); }}
       onClick={(event) => event.target === box.current && close()}>
       <div className="dialog-inside">

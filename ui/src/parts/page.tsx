@@ -44,7 +44,7 @@ export function Card({ title, actions, children, flush = false }: { title?: Reac
     <section className={flush ? "card flush" : "card"}>
       {(title || actions) && (
         <header className="card-head">
-          <h2>{title}</h2>
+          {title ? <h2>{title}</h2> : <span />}
           {actions && <div className="actions">{actions}</div>}
         </header>
       )}
