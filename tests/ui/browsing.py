@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,26 +50,26 @@ def serving(env: dict[str, str]) -> Iterator[str]:
     """`weft up` with the stage's app; answers its address. Stopped and waited for at the end."""
     weft = Path(sys.executable).with_name("weft")
     command = [str(weft), "up", "stage_app:app", "--port", "0", "--grace", "0", "--log-level", "warning"]
-    with subprocess.Popen(
-        command, cwd=HERE, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+    # into a file: nobody reads a pipe for as long as it may write
+    with tempfile.TemporaryFile("w+b") as said:
+        process = subprocess.Popen(
+            command, cwd=HERE, env={**os.environ, "PYTHONUNBUFFERED": "1", **env}, stdout=said, stderr=subprocess.STDOUT
+        )
+
+        def ready() -> re.Match[str] | None:
+            text = os.pread(said.fileno(), 1_000_000, 0).decode(errors="replace")
+            assert process.poll() is None, text
+            return re.search(r"weft server is ready at (\S+)[\s\S]*weft worker is ready", text)
+
         try:
-            assert process.stdout is not None
-            said = []
-            for line in process.stdout:
-                said.append(line)
-                if found := re.search(r"weft server is ready at (\S+)", line):
-                    url = found[1]
-                if "weft worker is ready" in line:
-                    yield url
-                    return
-            raise AssertionError(f"it ended: {''.join(said)}")
+            yield until(ready, 120)[1]
         finally:
             process.terminate()
             try:
                 process.wait(30)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
 
 
 def admin(database_url: str) -> str:

@@ -1,4 +1,4 @@
-"""Fills a server with what pages show: DAGs with runs that ended, failed and go on, workflows, jobs, one of 2,000 nodes."""
+"""Fills a server with what pages show: DAGs with runs that ended, failed and go on, workflows, jobs; a DAG of 2,000."""
 
 import time
 from typing import Any
