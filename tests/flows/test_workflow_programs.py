@@ -36,20 +36,22 @@ PORTIONS = max(PROGRAMS // (EXAMPLES * TOGETHER), 1)
 """Tests, so that none takes long by itself; each has programs of its own."""
 SIGNALS = {"s0": [1, 2], "s1": [3], "s2": []}
 
-# A program is a tree of words. What comes out of it must not hang on which of two things was quicker: so branches that run
-# beside each other take no signals, and only a race between times, or with a time far off, is run.
+# A program is a tree of words. What comes out of it must not hang on which of two things was quicker: so what
+# branches that run beside each other come to is only added up, and only times are raced, or something with a time far off.
 number = st.integers(0, 9)
 quick = st.one_of(
     st.tuples(st.just("take"), number), st.tuples(st.just("take"), number), st.tuples(st.just("look"), number),
     st.tuples(st.just("write"), number), st.tuples(st.just("sleep"), st.integers(1, 9)), st.tuples(st.just("dice"), number),
 )  # fmt: skip
-several = st.recursive(quick, lambda inner: st.tuples(st.just("all"), st.lists(inner, max_size=3)), max_leaves=3)
+waiting = st.one_of(quick, st.tuples(st.just("signal"), st.integers(0, 2)), st.tuples(st.just("child"), number))
+several = st.recursive(waiting, lambda inner: st.tuples(st.just("all"), st.lists(inner, max_size=3)), max_leaves=3)
 leaf = st.one_of(
     quick,
     st.tuples(st.just("fail"), number),
     st.tuples(st.just("signal"), st.integers(0, 2)),
     st.tuples(st.just("child"), number),
-    st.tuples(st.just("gather"), st.lists(several, max_size=3), st.sampled_from([None, 1, 2])),
+    st.tuples(st.just("gather"), st.lists(several, max_size=4), st.sampled_from([None, 1, 2])),
+    st.tuples(st.just("gather"), st.lists(several, min_size=2, max_size=4), st.sampled_from([None, 2, 3])),
     st.tuples(st.just("first"), quick),
     st.tuples(st.just("sooner"), st.integers(1, 9), st.integers(20, 29)),
     st.tuples(st.just("patch"), number),
@@ -121,7 +123,7 @@ def declare(app: App) -> Any:
                 await app.sleep(n)
                 return int(n)
             case ["signal", n]:
-                return int(await app.wait_for(f"s{n}", timeout=5, default=-1))
+                return int(await app.wait_for(f"s{n}", timeout="1d", default=-1))
             case ["dice", n]:
                 app.set_state({"dice": n})
                 return app.random().randint(0, 0) + int(n)
@@ -132,7 +134,7 @@ def declare(app: App) -> Any:
             case ["gather", parts, limit]:
                 return int(sum(await app.gather(*[act(one) for one in parts], limit=limit)))
             case ["first", inner]:
-                index, value = await app.race(act(inner), app.sleep("30d"))
+                index, value = await app.race(act(inner), app.sleep("1000d"))
                 return index * 100 + int(value)
             case ["sooner", one, other]:
                 index, _ = await app.race(app.sleep(other), app.sleep(one))

@@ -53,7 +53,7 @@ class Signal(msgspec.Struct, forbid_unknown_fields=True):
 class Update(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: fields.Name
     value: Any = None
-    wait: Annotated[float, msgspec.Meta(ge=0, le=60)] = 20.0
+    wait: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
     """Seconds to wait for the answer."""
 
 
@@ -266,7 +266,7 @@ OPERATIONS = (
         "POST", f"{_AT}/update", action="run.write", handler=update, summary="Send a signal and wait for the run's answer",
         description="What its code gives to `answer`. A run that refuses, or ends without an answer, is a conflict.",
         body=Update, answer=UpdateAnswer, errors=("NOT_FOUND", "CONFLICT", "INVALID_NAME", "INVALID_PAYLOAD"),
-        example={"name": "address", "value": "Elm Street 5"},
+        example={"name": "address", "value": "Elm Street 5", "wait": 0.1},
         answer_example={"update_id": 17, "answered": True, "value": "changed"},
     ),
     Operation(

@@ -159,7 +159,8 @@ begin
 end;
 $$;
 
--- Puts a message into a run's inbox and wakes its task. The task's row is locked first: who parks it sees `told`.
+-- Puts a message into a run's inbox and wakes its task. The task's row is locked first: who parks it sees `told`. A run that
+-- nobody has in his hands needs no mark, for it reads its inbox when it goes on; only its first wake-up does not.
 create function weft.send(run uuid, org uuid, kind text, name text, value jsonb, error jsonb) returns bigint
 language plpgsql volatile security definer set search_path = pg_catalog
 as $$
@@ -179,7 +180,7 @@ begin
             using errcode = 'object_not_in_prerequisite_state';
     end if;
     update weft.tasks as t
-    set told = true,
+    set told = t.told or t.state = 'running' or t.attempt = 0,
         state = case when t.state = 'scheduled' then 'ready' else t.state end,
         run_at = case when t.state = 'scheduled' then weft.now() else t.run_at end
     where t.id = send.run;

@@ -173,7 +173,7 @@ class Durable(Connected):
         due = None if timeout is None else branch.driver.now() + durations.parse(timeout, name="timeout")
 
         def reads(text: str | None) -> Any:
-            return default if text is None else msgspec.convert(json.loads(text)[0], type)
+            return default if text is None else msgspec.convert(json.loads(text)[0], type, dec_hook=json.read)
 
         return Operation(branch, "signal", names.check(signal, what="signal"), key=key, due=due, reads=reads)
 
@@ -188,7 +188,7 @@ class Durable(Connected):
             if text is None:
                 return None
             value, *message = json.loads(text)
-            return Request(msgspec.convert(value, type), *message)
+            return Request(msgspec.convert(value, type, dec_hook=json.read), *message)
 
         return Operation(
             branch, "signal", names.check(signal, what="signal"), about=operations.ASKED, key=key, due=due, reads=reads

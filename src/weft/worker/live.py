@@ -26,6 +26,8 @@ class Live:
         """Steps whose next attempt is far off, not written yet."""
         self.running: dict[str, asyncio.Task[Any]] = {}
         self.waits: dict[str, Operation] = {}
+        self.todo: dict[str, Operation] = {}
+        """Asked for and not begun."""
         self.messages: list[Message] = [] if loaded is None else loaded.messages
         self.retrying = {} if loaded is None else loaded.retrying
         self.history = [] if loaded is None else loaded.history
@@ -96,6 +98,7 @@ class Live:
             return
         for operation in self.replayer.take_dropped():
             self.waits.pop(operation.position, None)
+            self.todo.pop(operation.position, None)
             self.retrying.pop(operation.position, None)
             if (task := self.running.pop(operation.position, None)) is not None:
                 task.cancel()

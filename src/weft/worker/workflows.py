@@ -142,22 +142,22 @@ class Executor:
         live.forget()
         if replayer.finished:
             return await self._ended(live)
-        work = []
         for operation in replayer.take_wanted():
             later = live.retrying.get(operation.position)
             if operation.kind in ("step", "transaction", "start") and later is None:
-                work.append(operation)
+                live.todo[operation.position] = operation
             else:
                 live.waits[operation.position] = operation
                 if later is not None:
                     operation.due = later[1]
         if live.waits and (record := live.happened()) is not None:
             if record.kind in ("step", "transaction", "start"):
-                work.append(replayer.issued[record.position])
+                live.todo[record.position] = replayer.issued[record.position]
             else:
-                live.tell(record)
+                live.tell(record)  # what is to do stays so
                 return None
-        if work:
+        if live.todo:
+            work, live.todo = list(live.todo.values()), {}
             await self._save(live)
             if len(work) == 1 and not live.running and not live.waits:
                 self._arrived(live, work[0], await self._execute(live, work[0]))
@@ -310,6 +310,9 @@ class Executor:
         if isinstance(error, ContinueAsNew):
             renewed = live.workflow.payload((), error.arguments)
             written = live.written(state="running", due=live.replayer.now(), renewed=renewed)
+            # what was not saved belongs to the life that ends here; but the messages in it are taken
+            written.taken += [one.message for one in written.records if one.message is not None]
+            written.records, written.waits = [], []
             return Outcome(live.task, "snoozed", written=written)
         if error is None:
             try:

@@ -253,7 +253,7 @@ task as materialized (
 ),
 woken as (
     update weft.tasks as t
-    set told = true,
+    set told = t.told or t.state = 'running' or t.attempt = 0,
         state = case when t.state = 'scheduled' then 'ready' else t.state end,
         run_at = case when t.state = 'scheduled' then weft.now() else t.run_at end
     where t.id = any(array(select k.id from task as k))
