@@ -1,4 +1,4 @@
-"""Runs an AFL flow of no-op facets and as many plain tasks on one worker process: `python -m bench.weft_afl FACETS ELEMENTS`.
+"""Runs an AFL flow of no-op facets and as many plain tasks on one worker: `python -m bench.weft_afl FACETS ELEMENTS`.
 
 From the call that starts the run, or enqueues the tasks, until all of it has ended. They take turns. A foreach over many
 elements comes last; how far memory grew meanwhile is told too.
@@ -23,10 +23,6 @@ LOOP = """namespace bench { event facet Noop(v: String) => (n: Int)
     workflow Each(all: String) => (last: Int = 0) andThen foreach v in $.all { w = Noop(v = v) yield Each(last = w.n) } }"""
 
 
-@app.task
-async def noop() -> None: ...
-
-
 @app.task(name="bench.Noop")
 async def facet(v: str) -> dict[str, int]:
     return {"n": 1}
@@ -34,8 +30,8 @@ async def facet(v: str) -> dict[str, int]:
 
 def flow(facets: int) -> str:
     steps = "\n".join(f's{number} = Noop(v = "{number}")' for number in range(facets))
-    last = f"yield Wide(n = s{facets - 1}.n)"
-    return f"namespace bench {{ event facet Noop(v: String) => (n: Int) workflow Wide() => (n: Int) andThen {{ {steps} {last} }} }}"
+    wide = f"workflow Wide() => (n: Int) andThen {{ {steps} yield Wide(n = s{facets - 1}.n) }}"
+    return f"namespace bench {{ event facet Noop(v: String) => (n: Int) {wide} }}"
 
 
 async def main(facets: int, elements: int) -> None:
@@ -68,7 +64,7 @@ async def _flow(name: str, params: dict[str, str]) -> float:
 
 async def _tasks(count: int) -> float:
     began = time.perf_counter()
-    made = await app.enqueue_many(noop, [{}] * count)
+    made = await app.enqueue_many(facet, [{"v": str(number)} for number in range(count)])
     await _none_left("select count(*) from weft.tasks where id = any(%(ids)s)", ids=[one.id for one in made])
     return time.perf_counter() - began
 

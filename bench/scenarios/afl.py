@@ -27,7 +27,8 @@ def measure(contender: Contender, *, url: str, rounds: int, facets: int, element
     """Once a round."""
     del contender
     env = {**os.environ, "DATABASE_URL": url}
-    subprocess.run([sys.executable, "-m", "weft.cli", "migrate", "up"], check=True, capture_output=True, env=env, cwd=BENCH.parent)
+    migrate = [sys.executable, "-m", "weft.cli", "migrate", "up"]
+    subprocess.run(migrate, check=True, capture_output=True, env=env, cwd=BENCH.parent)
     found = []
     for _ in range(rounds):
         done = subprocess.run(
