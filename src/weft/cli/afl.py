@@ -39,14 +39,14 @@ def program(command: F) -> F:
 class _Lazy(click.Group):
     """What needs a database is imported when it is used."""
 
-    _FAR = ("run", "submit")
+    _FAR = {"run": "weft.cli.afl_run", "submit": "weft.cli.afl_run", "handlers": "weft.cli.afl_handlers"}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *self._FAR])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self._FAR:
-            found: click.Command = getattr(importlib.import_module("weft.cli.afl_run"), cmd_name)
+            found: click.Command = getattr(importlib.import_module(self._FAR[cmd_name]), cmd_name)
             return found
         return super().get_command(ctx, cmd_name)
 
