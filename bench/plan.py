@@ -14,6 +14,7 @@ from functools import partial
 from bench import database
 from bench.errors import BenchError
 from bench.scenarios import (
+    afl,
     afl_compile,
     dags,
     drain,
@@ -72,6 +73,8 @@ class Sizes:
     dags_chain: int
     dags_many: int
     afl_lines: int
+    afl_facets: int
+    afl_elements: int
 
 
 FULL = Sizes(
@@ -109,6 +112,8 @@ FULL = Sizes(
     dags_chain=100,
     dags_many=100,
     afl_lines=10_000,
+    afl_facets=1000,
+    afl_elements=100_000,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -140,6 +145,8 @@ QUICK = dataclasses.replace(
     dags_chain=50,
     dags_many=20,
     afl_lines=3_000,
+    afl_facets=1000,
+    afl_elements=5_000,
 )
 
 
@@ -258,6 +265,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
         jobs: ("jobs", "per_second", dict(active=sizes.jobs_active, due=sizes.jobs_due)),
         dags: ("dags", "chain_ms", dict(fan=sizes.dags_fan, chain=sizes.dags_chain, many=sizes.dags_many)),
+        afl: ("afl", "ratio", dict(facets=sizes.afl_facets, elements=sizes.afl_elements)),
         afl_compile: ("afl_compile", "lines_per_second", dict(lines=sizes.afl_lines)),
         xmin: ("xmin", "last_ratio", dict(rate=sizes.xmin_rate, before=sizes.xmin_before, held=sizes.xmin_held)),
     }  # fmt: skip

@@ -100,7 +100,7 @@ def run(
             output.write_json(found.output)
         else:
             why = found.error or {}
-            where = f" in {why['node']!r}" if "node" in why else ""
+            where = f" in {why.get('step', why['node'])!r}" if "node" in why else ""
             click.echo(showing.plain(f"{found.state}{where}: {why.get('type')}: {why.get('message')}"), err=True)
         ctx.exit(0 if found.state == "completed" else 1)
     ctx.exit(130)

@@ -92,6 +92,9 @@ async def advance(
             courses.append(await _course(tx, held, mint, told[held.id]))
     if len(found) >= FACTS:
         done.busy += [row[0] for row in rows]
+    for course in courses:
+        course.want_frames()
+    await _read(tx, [course for course in courses if course.wanted_ids])
     await decide(tx, courses)
     crash.point("advance: decided")
     await write(tx, courses, done=done, hands=hands, sent=sent)

@@ -186,7 +186,7 @@ class Course(Seen):
             count = frontier.Count(holder.parts, holder.parts_ended, holder.parts_failed).plus(ending, tolerated=forgiven)
             holder.parts_ended, holder.parts_failed = count.ended, count.failed
             if count.failed and holder.error is None and name == step.node:
-                holder.error = {**(known.error or {}), "node": name}
+                holder.error = _placed(known.error or {}, name)
         for name, tally in following.tallies.items():
             other = self._steps[Place(step.frame, name)]
             other.tally = tally
@@ -319,6 +319,7 @@ class Course(Seen):
         outer = scope if block.within is not None else Scope(run=scope.run)
         step.params = types.bind(block.params, given, records=self.compiled.records, outer=outer)
         step.block, step.state = block.name, "running"
+        self._bare.pop(step.id, None)
         self._change(step)
         self._fill(step, step.id, block, depth=step.depth + 1)
 
@@ -373,6 +374,12 @@ def _ending(known: Known) -> Ending:
 
 def _failed(error: errors.WeftError) -> Known:
     return Known("failed", error=_error(type(error).__name__, error.message))
+
+
+def _placed(error: dict[str, Any], node: str) -> dict[str, Any]:
+    """An error with the node of this block that had it, and the step it came from if that is deeper inside."""
+    inner = error.get("step", error.get("node"))
+    return {**error, "node": node, **({} if inner is None else {"step": inner})}
 
 
 def _error(type_: str, message: str) -> dict[str, Any]:

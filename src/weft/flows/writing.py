@@ -67,7 +67,7 @@ def _changed(steps: Sequence[Step]) -> dict[str, Any]:
         "changed_attempts": _numbers(step.attempt for step in steps),
         "changed_outputs": _written(steps, lambda step: step.output if step.whole else None),
         "changed_errors": _written(steps, lambda step: step.error),
-        "changed_started": [step.started_at for step in steps],
+        "changed_started": arrays.quoted([None if one.started_at is None else one.started_at.isoformat() for one in steps]),
     }
 
 

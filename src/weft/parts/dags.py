@@ -141,7 +141,7 @@ class Runs:
             return run.output
         error = run.error or {}
         kind = errors.TaskCancelled if run.state == "cancelled" else errors.TaskFailed
-        where = f" in {error['node']!r}" if "node" in error else ""
+        where = f" in {error.get('step', error['node'])!r}" if "node" in error else ""
         raise kind(f"run {id} {run.state}{where}: {error.get('message') or run.state}", error=error)
 
     async def explain(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Explanation:

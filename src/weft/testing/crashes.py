@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from weft.base import errors
+from weft.base.config import Settings
 from weft.db.database import Database
 from weft.flows import look, steering, workflows
 from weft.flows.model import OVER
@@ -38,6 +39,7 @@ class Starts(Protocol):
 
     registry: Registry
     declared: Declared
+    settings: Settings
 
     async def open(self) -> Database: ...
     async def start(self, workflow: Any, /, *args: Any, arguments: dict[str, Any] | None = None) -> Started: ...

@@ -157,7 +157,8 @@ def shut() -> None:
 
 def run(code: types.CodeType, params: Any, modules: dict[str, types.ModuleType], said: "Said") -> Any:
     names: dict[str, Any] = {"__builtins__": corner(modules, said), "__name__": "script", "params": params, "result": {}}
-    exec(code, names)  # nosec B102 - that is what this process is for
+    # that is what this process is for
+    exec(code, names)  # nosec B102
     result = names.get("result")
     if not isinstance(result, dict):
         raise Forbidden(f"`result` must be a dict of what the script gives back, not {type(result).__name__}")
