@@ -26,6 +26,7 @@ COMMANDS = {
     "cron": ("weft.cli.cron:cron", "Look at cron expressions."),
     "dag": ("weft.cli.dag:dag", "DAGs: check and draw files, save them, start runs, watch and mend them."),
     "afl": ("weft.cli.afl:afl", "AFL programs: check, compile, format and draw them, save and run them."),
+    "runner": ("weft.cli.runner:runner", "Start runs of AFL's workflows, watch them, steer and mend them."),
     "workflow": ("weft.cli.workflow:workflow", "Look at workflows, start them, replay their runs."),
     "run": ("weft.cli.run:run", "Look at runs, send them signals, cancel, pause, retry and fork them."),
     "deploy": ("weft.cli.workflow:deploy", "Before you deploy: does the new code fit what is under way?"),
