@@ -8,8 +8,9 @@ import msgspec
 
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 from weft.flows import look
-from weft.flows.look import RunView, StepView
+from weft.flows.look import RunView
 from weft.flows.model import Kind, RunState, StepState
 
 
@@ -91,25 +92,14 @@ class StepsPlace(msgspec.Struct, array_like=True):
     catching: bool
 
 
-class RunPage(msgspec.Struct):
-    items: list[Run]
-    next_cursor: str | None
-
-
-class StepPage(msgspec.Struct):
-    items: list[Step]
-    next_cursor: str | None
-
-
-async def page(call: Call[None, RunsQuery]) -> RunPage:
+async def page(call: Call[None, RunsQuery]) -> pages.Page[Run]:
     place = call.query.place(RunsPlace)
     async with call.tx() as tx:
         found = await look.page(
             tx, org=call.principal.org, before=place.id if place else None, take=call.query.limit + 1,
             kind=call.query.kind, name=call.query.name, states=call.query.state,
         )  # fmt: skip
-    shown = pages.page(found, limit=call.query.limit, show=shown_run, place=lambda one: RunsPlace(one.id))
-    return RunPage(shown.items, shown.next_cursor)
+    return pages.page(found, limit=call.query.limit, show=shown_run, place=lambda one: RunsPlace(one.id))
 
 
 async def get(call: Call[None, None]) -> Run:
@@ -117,7 +107,7 @@ async def get(call: Call[None, None]) -> Run:
         return shown_run(await look.run(tx, call.id, org=call.principal.org))
 
 
-async def steps(call: Call[None, pages.Paging]) -> StepPage:
+async def steps(call: Call[None, pages.Paging]) -> pages.Page[Step]:
     place = call.query.place(StepsPlace)
     org = call.principal.org
     async with call.tx() as tx:
@@ -125,17 +115,14 @@ async def steps(call: Call[None, pages.Paging]) -> StepPage:
         found = await look.steps(
             tx, call.id, org=org, take=call.query.limit + 1, after=msgspec.structs.astuple(place) if place else None
         )
-    shown = pages.page(found, limit=call.query.limit, show=_step,
-                       place=lambda one: StepsPlace(one.frame_id, one.node, one.element, one.catching))  # fmt: skip
-    return StepPage(shown.items, shown.next_cursor)
+    return pages.page(
+        found, limit=call.query.limit, show=lambda one: shown(Step, one),
+        place=lambda one: StepsPlace(one.frame_id, one.node, one.element, one.catching),
+    )  # fmt: skip
 
 
 def shown_run(run: RunView) -> Run:
-    return Run(**{name: getattr(run, name) for name in Run.__struct_fields__ if name != "tags"}, tags=run.tags or [])
-
-
-def _step(step: StepView) -> Step:
-    return Step(**{name: getattr(step, name) for name in Step.__struct_fields__})
+    return shown(Run, run, tags=run.tags or [])
 
 
 _ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
@@ -157,7 +144,7 @@ _STEP = {
 OPERATIONS = (
     Operation(
         "GET", "/v1/runs", action="run.read", handler=page, summary="Runs of every kind, newest first", query=RunsQuery,
-        answer=RunPage, example={"state": "failed"}, answer_example={"items": [RUN_EXAMPLE], "next_cursor": None},
+        answer=pages.Page[Run], example={"state": "failed"}, answer_example={"items": [RUN_EXAMPLE], "next_cursor": None},
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}", action="run.read", handler=get, summary="A run", answer=Run, errors=("NOT_FOUND",),
@@ -165,6 +152,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}/steps", action="run.read", handler=steps, summary="Every step of a run, block by block",
-        query=pages.Paging, answer=StepPage, errors=("NOT_FOUND",), answer_example={"items": [_STEP], "next_cursor": None},
+        query=pages.Paging, answer=pages.Page[Step], errors=("NOT_FOUND",),
+        answer_example={"items": [_STEP], "next_cursor": None},
     ),
 )  # fmt: skip

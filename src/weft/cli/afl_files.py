@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 
 from weft.afl import library
 from weft.afl.source import MAX_BYTES, Source
+from weft.cli import given
 
 _MOST = 5000
 """Files of folders that are looked into."""
@@ -30,15 +30,7 @@ def named(paths: Iterable[Path]) -> list[Path]:
 
 
 def load(path: Path, *, library: bool = False) -> Source:
-    try:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        if len(raw) > 4 * MAX_BYTES:
-            raise click.UsageError(f"{path} is larger than {4 * MAX_BYTES:,} bytes")
-        return Source(str(path), raw.decode(), library=library)
-    except OSError as error:
-        raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise click.UsageError(f"{path} is not UTF-8 text") from None
+    return Source(str(path), given.text(path, most=4 * MAX_BYTES), library=library)
 
 
 def replace(path: Path, text: str) -> None:
