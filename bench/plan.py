@@ -14,6 +14,7 @@ from functools import partial
 from bench import database
 from bench.errors import BenchError
 from bench.scenarios import (
+    afl,
     afl_compile,
     dags,
     drain,
@@ -78,6 +79,8 @@ class Sizes:
     workflows_calls: int
     workflows_sleepers: int
     workflows_due: int
+    afl_facets: int
+    afl_elements: int
 
 
 FULL = Sizes(
@@ -120,6 +123,8 @@ FULL = Sizes(
     workflows_calls=100,
     workflows_sleepers=100_000,
     workflows_due=10_000,
+    afl_facets=1000,
+    afl_elements=100_000,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -156,6 +161,8 @@ QUICK = dataclasses.replace(
     workflows_calls=30,
     workflows_sleepers=5_000,
     workflows_due=1_000,
+    afl_facets=1000,
+    afl_elements=5_000,
 )
 
 
@@ -277,6 +284,7 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         workflows: ("workflows", "ten_per_second", dict(
             ones=sizes.workflows_ones, tens=sizes.workflows_tens, calls=sizes.workflows_calls,
             sleepers=sizes.workflows_sleepers, due=sizes.workflows_due)),
+        afl: ("afl", "ratio", dict(facets=sizes.afl_facets, elements=sizes.afl_elements)),
         afl_compile: ("afl_compile", "lines_per_second", dict(lines=sizes.afl_lines)),
         xmin: ("xmin", "last_ratio", dict(rate=sizes.xmin_rate, before=sizes.xmin_before, held=sizes.xmin_held)),
     }  # fmt: skip

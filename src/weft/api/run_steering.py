@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import time
 import uuid
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -12,9 +12,10 @@ from weft.api import fields, runs
 from weft.api.operation import Call, Operation
 from weft.base import json
 from weft.db.tx import Tx
-from weft.flows import look, steering, workflows
+from weft.flows import look, operate, steering, workflows
 from weft.flows.model import StepState
 from weft.flows.steering import Difference
+from weft.journal import record
 
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.25
@@ -115,6 +116,10 @@ async def signal(call: Call[Signal, None]) -> None:
     async with call.tx() as tx:
         await _must_be(call, tx)
         await workflows.signal(tx, call.id, call.body.name, call.body.value, org=call.principal.org)
+        await record.record(
+            tx, org_id=call.principal.org, actor=call.principal.actor, action="run.signal", object_type="run",
+            object_id=str(call.id), after={"name": call.body.name},
+        )  # fmt: skip
 
 
 async def update(call: Call[Update, None]) -> UpdateAnswer:
@@ -136,23 +141,24 @@ async def answer(call: Call[None, AnswerQuery]) -> UpdateAnswer:
 
 
 async def cancel(call: Call[Cancel, None]) -> runs.Run:
+    org, actor = call.principal.org, call.principal.actor
     async with call.tx() as tx:
-        await _must_be(call, tx)
-        await steering.cancel(
-            tx, call.id, org=call.principal.org, actor=call.principal.actor, compensate=call.body.compensate
-        )
+        if (await look.run(tx, call.id, org=org)).kind == "workflow":
+            await steering.cancel(tx, call.id, org=org, actor=actor, compensate=call.body.compensate)
+        else:
+            await operate.cancel(tx, call.id, org=org, actor=actor)
         return await _run(call, tx)
 
 
 async def pause(call: Call[None, None]) -> runs.Run:
     async with call.tx() as tx:
-        await steering.pause(tx, call.id, org=call.principal.org, actor=call.principal.actor)
+        await (await _steers(call, tx)).pause(tx, call.id, org=call.principal.org, actor=call.principal.actor)
         return await _run(call, tx)
 
 
 async def resume(call: Call[None, None]) -> runs.Run:
     async with call.tx() as tx:
-        await steering.resume(tx, call.id, org=call.principal.org, actor=call.principal.actor)
+        await (await _steers(call, tx)).resume(tx, call.id, org=call.principal.org, actor=call.principal.actor)
         return await _run(call, tx)
 
 
@@ -192,6 +198,19 @@ async def _answer(call: Call[Any, Any], message: int) -> UpdateAnswer:
     async with call.tx() as tx:
         found = await workflows.answer(tx, call.id, message, org=call.principal.org)
     return UpdateAnswer(update_id=message, answered=found is not None, value=None if found is None else found.value)
+
+
+class _Steers(Protocol):
+    """What steers a run of a plan, or of a workflow."""
+
+    async def pause(self, tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None: ...
+
+    async def resume(self, tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None: ...
+
+
+async def _steers(call: Call[Any, Any], tx: Tx) -> _Steers:
+    found = await look.run(tx, call.id, org=call.principal.org)
+    return steering if found.kind == "workflow" else operate
 
 
 async def _must_be(call: Call[Any, Any], tx: Tx) -> None:
@@ -257,14 +276,14 @@ OPERATIONS = (
         answer_example={"update_id": 17, "answered": False, "value": None},
     ),
     Operation(
-        "POST", f"{_AT}/cancel", action="run.write", handler=cancel, summary="Cancel a workflow's run",
-        description="What it did is undone, unless `compensate` is false. A run that is over stays as it is.", body=Cancel,
-        answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), example={"compensate": True}, answer_example=_RUN,
+        "POST", f"{_AT}/cancel", action="run.write", handler=cancel, summary="Cancel a run of any kind",
+        description="What a workflow did is undone, unless `compensate` is false. A run that is over stays as it is.",
+        body=Cancel, answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), example={"compensate": True}, answer_example=_RUN,
     ),
     Operation(
-        "POST", f"{_AT}/pause", action="run.write", handler=pause, summary="Pause a workflow's run",
-        description="A step that runs is ended, and begins again when the run is resumed.", answer=runs.Run,
-        errors=("NOT_FOUND", "CONFLICT"), answer_example={**_RUN, "state": "paused"},
+        "POST", f"{_AT}/pause", action="run.write", handler=pause, summary="Pause a run of any kind",
+        description="A workflow's step that runs is ended, and begins again when the run is resumed; a DAG's goes on.",
+        answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), answer_example={**_RUN, "state": "paused"},
     ),
     Operation(
         "POST", f"{_AT}/resume", action="run.write", handler=resume, summary="Resume a paused or blocked run",

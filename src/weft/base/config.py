@@ -39,6 +39,15 @@ class Settings:
     allow_hosts: tuple[str, ...] = ()
     """Private hosts that the built-in kind `http` may call in spite of the SSRF guard."""
 
+    prompt_url: str | None = None
+    """Where prompts of AFL programs are answered: an OpenAI-compatible address, up to and with `/v1`. Unset: nowhere."""
+
+    prompt_key: str | None = dataclasses.field(default=None, repr=False)
+    """The key for `prompt_url`; a prompt's own `Credentials` come before it."""
+
+    prompt_model: str = "default"
+    """The model for prompts that name none."""
+
     retention_days: int | None = None
     """Days after which finished tasks are dropped, by whole months. Unset: kept for ever."""
 
@@ -59,6 +68,12 @@ class Settings:
 
     oidc_org_claim: str | None = None
     """The claim in which tokens name the org by its slug. Unset: a subject must be a user of one org only."""
+
+    oidc_client_id: str | None = None
+    """What the issuer calls this server: people can then log in to its pages with the issuer. Unset: with a key only."""
+
+    oidc_client_secret: str | None = dataclasses.field(default=None, repr=False)
+    """What this server proves that with, if the issuer wants more than PKCE."""
 
     secret_key: str | None = dataclasses.field(default=None, repr=False)
     """Keys that seal secrets, in base64, separated by commas; the first is current."""
@@ -87,6 +102,9 @@ def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Setti
         "pool_size": _number(env, "WEFT_POOL_SIZE", default=Settings.pool_size),
         "allow_shell": _flag(env, "WEFT_ALLOW_SHELL"),
         "allow_hosts": _list(env, "WEFT_ALLOW_HOSTS"),
+        "prompt_url": env.get("WEFT_PROMPT_URL") or None,
+        "prompt_key": env.get("WEFT_PROMPT_KEY", "").strip() or None,
+        "prompt_model": env.get("WEFT_PROMPT_MODEL") or Settings.prompt_model,
         "retention_days": _number(env, "WEFT_RETENTION_DAYS", default=None),
         "oidc_issuer": env.get("WEFT_OIDC_ISSUER") or None,
         "oidc_audience": env.get("WEFT_OIDC_AUDIENCE") or None,
@@ -94,6 +112,8 @@ def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Setti
         "oidc_algorithm": env.get("WEFT_OIDC_ALGORITHM") or Settings.oidc_algorithm,
         "oidc_leeway": _number(env, "WEFT_OIDC_LEEWAY", default=Settings.oidc_leeway),
         "oidc_org_claim": env.get("WEFT_OIDC_ORG_CLAIM") or None,
+        "oidc_client_id": env.get("WEFT_OIDC_CLIENT_ID") or None,
+        "oidc_client_secret": env.get("WEFT_OIDC_CLIENT_SECRET") or None,
         "secret_key": env.get("WEFT_SECRET_KEY", "").strip() or None,
         "secret_key_file": Path(env["WEFT_SECRET_KEY_FILE"]) if env.get("WEFT_SECRET_KEY_FILE") else None,
         "rate_per_key": _number(env, "WEFT_RATE_PER_KEY", default=Settings.rate_per_key),
