@@ -36,17 +36,18 @@ def program(command: F) -> F:
     return command
 
 
+_FAR = {"run": "weft.cli.afl_run", "submit": "weft.cli.afl_run", "handlers": "weft.cli.afl_handlers"}
+
+
 class _Lazy(click.Group):
     """What needs a database is imported when it is used."""
 
-    _FAR = ("run", "submit")
-
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *self._FAR])
+        return sorted([*super().list_commands(ctx), *_FAR])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in self._FAR:
-            found: click.Command = getattr(importlib.import_module("weft.cli.afl_run"), cmd_name)
+        if cmd_name in _FAR:
+            found: click.Command = getattr(importlib.import_module(_FAR[cmd_name]), cmd_name)
             return found
         return super().get_command(ctx, cmd_name)
 

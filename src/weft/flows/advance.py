@@ -118,7 +118,7 @@ async def decide(tx: Tx, courses: Sequence[Course]) -> None:
         going = [course for course in going if not _going(course)]
         if not going:
             return
-        await _read(tx, going)
+        await read(tx, going)
     raise errors.DatabaseError("a run asks for steps that are not there; its plan and its steps do not fit")
 
 
@@ -183,7 +183,8 @@ def _going(course: Course) -> bool:
         return True
 
 
-async def _read(tx: Tx, courses: Sequence[Course]) -> None:
+async def read(tx: Tx, courses: Sequence[Course]) -> None:
+    """What they have asked for."""
     by_run = {course.run.id: course for course in courses}
     if frames := [id for course in courses for id in course.wanted_ids]:
         for run, *row in await tx.rows(SQL.load_frames, {"ids": frames}):

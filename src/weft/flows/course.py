@@ -84,10 +84,21 @@ class Course(Seen):
         """Somebody says how a step ended."""
         self._agenda.append(lambda: self._end(step, known, caught=True))
 
-    def close_if_over(self) -> None:
-        """The entry ends if all its nodes have."""
-        if self.run.parts_ended == self.run.parts:
-            self._agenda.append(lambda: self._close(self.run.id))
+    def close_if_over(self, holder: Step | None = None) -> None:
+        """The entry, or the block of a step, ends if all its nodes have."""
+        frame = self.run.id if holder is None else holder.id
+        whole = holder or self.run
+        if whole.parts_ended == whole.parts:
+            self._agenda.append(lambda: self._close(frame))
+
+    def redo(self, step: Step) -> None:
+        """An element of a foreach, once more."""
+        self._agenda.append(lambda: self._instance(step, self._node(step)))
+
+    def set_going(self, step: Step) -> None:
+        """Something inside of it is done again, so it is not over."""
+        step.state, step.output, step.error, step.whole = "running", None, None, True
+        self._change(step)
 
     def begin(self, step: Step) -> None:
         self._agenda.append(lambda: self._begin(step))
@@ -115,7 +126,7 @@ class Course(Seen):
             whole = self._get(Place(step.frame, step.node, step.element))
             self._over(step, known)
             self._agenda.append(lambda: self._end(whole, known, caught=True))
-        elif known.state in _FAILED and node.catch is not None and not caught:
+        elif known.state in _FAILED and not caught and _catches(node, step):
             self._catch(step, node, known)
         elif step.element >= 0:
             self._element_ended(step, node, known)
@@ -355,6 +366,11 @@ class Course(Seen):
         step.decided = True
         step.output, step.error, step.whole = known.output, known.error, True
         self._change(step)
+
+
+def _catches(node: Node, step: Step) -> bool:
+    """Whether its failure is caught: where a node has foreach, each element's is, and not their list's once more."""
+    return node.catch is not None and (step.element >= 0) == (node.foreach is not None)
 
 
 def _ending(known: Known) -> Ending:

@@ -180,10 +180,11 @@ async def _fill(tx: Tx, program: Program, definition: Definition, hashes: dict[s
         **known, "path": program.path, "sources": msgspec.json.encode(files).decode(),
         "lists": msgspec.json.encode(shown).decode(),
     })  # fmt: skip
+    await tx.run(SQL.save_statements, known)
     docs = {name: one.declared.doc for name, one in program.compiled.walked.items()}
     await tx.run(SQL.save_workflows, {
         **known, "names": list(hashes), "hashes": list(hashes.values()), "numbers": list(range(1, len(hashes) + 1)),
-        "ids": [str(uuid.uuid5(definition.id, f"workflow {name}")) for name in hashes],
+        "ids": [str(uuid.uuid3(definition.id, f"workflow {name}")) for name in hashes],
         "documentations": [docs[name] or "" for name in hashes],
     })  # fmt: skip
 

@@ -9,6 +9,7 @@ from weft.flows.compiled import Compiled
 from weft.flows.model import ENDED, Held, Place, Step
 from weft.plan import graph
 from weft.plan.evaluate import Known, Scope
+from weft.plan.graph import Edges
 from weft.plan.model import Block, Node
 
 
@@ -43,6 +44,21 @@ class Seen:
             self._steps[step.place] = self._by_id[step.id] = step
         elif step.whole and not known.whole:
             known.output, known.whole = step.output, True
+
+    def known(self, step: Step) -> Step:
+        """The same step as it is known here."""
+        self.know(step)
+        return self._steps[step.place]
+
+    def by_id(self, id: str) -> Step:
+        return self._by_id[id]
+
+    def at(self, place: Place) -> Step:
+        return self._steps[place]
+
+    def edges(self, frame: str) -> Edges:
+        """Those of the block that was opened there."""
+        return self.compiled.edges[self._block_of(frame).name]
 
     def want_frames(self) -> None:
         """Asks for the blocks that the steps known so far are in: each will need them."""

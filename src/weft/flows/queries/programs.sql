@@ -5,6 +5,17 @@ insert into weft.flow_versions (definition_id, version, org_id, path, sources, l
 values (%(id)s::uuid, %(version)s, %(org_id)s::uuid, %(path)s, %(sources)s::jsonb, %(lists)s::jsonb)
 on conflict (definition_id, version) do nothing;
 
+-- Where its statements are, out of the lists.
+-- name: save_statements
+insert into weft.flow_statements (definition_id, version, id, org_id, object_type, facet_name, file, line)
+select
+    f.definition_id, f.version, s.value ->> 'uuid', f.org_id, s.value ->> 'object_type', s.value ->> 'facet_name',
+    s.value ->> 'file', (s.value ->> 'line')::integer
+from weft.flow_versions as f
+cross join lateral jsonb_array_elements(f.lists -> 'statements') as s
+where f.definition_id = %(id)s::uuid and f.version = %(version)s
+on conflict (definition_id, version, id) do nothing;
+
 -- name: save_workflows
 insert into weft.flow_workflows (definition_id, version, name, org_id, id, number, plan_hash, documentation)
 select %(id)s::uuid, %(version)s, w.name, %(org_id)s::uuid, w.id, w.number, w.plan_hash, w.documentation
