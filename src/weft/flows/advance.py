@@ -94,7 +94,7 @@ async def advance(
         done.busy += [row[0] for row in rows]
     for course in courses:
         course.want_frames()
-    await _read(tx, [course for course in courses if course.wanted_ids])
+    await read(tx, [course for course in courses if course.wanted_ids])
     await decide(tx, courses)
     crash.point("advance: decided")
     await write(tx, courses, done=done, hands=hands, sent=sent)
