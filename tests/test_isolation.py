@@ -58,6 +58,7 @@ ROWS = {
     "definitions": "(org_id, kind, name, version) values (%(org)s, 'dag', 'd', 'v')",
     "definition_versions": "(definition_id, org_id, version, number, plan_hash) "
     "select d.id, d.org_id, 'v', 1, repeat('a', 64) from weft.definitions as d where d.org_id = %(org)s",
+    "answers": "(message_id, run_id, org_id) values ((random() * 1e15)::bigint, weft.uuid7(), %(org)s)",
     "flow_versions": "(definition_id, version, org_id, sources, lists) "
     "select d.id, 'v', d.org_id, '[]', '{}' from weft.definitions as d where d.org_id = %(org)s",
     "flow_workflows": "(definition_id, version, name, org_id, id, number, plan_hash) "

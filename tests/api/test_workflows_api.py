@@ -55,6 +55,33 @@ async def test_a_workflow_is_started_looked_at_and_signalled(api: Caller, databa
         ]  # fmt: skip
 
 
+async def test_an_update_is_answered_over_http(api: Caller, database_url: str) -> None:
+    async with App(database_url=database_url) as app:
+
+        @app.workflow
+        async def polite() -> None:
+            while (request := await app.receive("ask")) is not None and request.value != "end":
+                if request.value == "no":
+                    app.refuse(request, "not this")
+                else:
+                    app.answer(request, [request.value])
+
+        run = (await app.start(polite)).id
+        at = f"/v1/runs/{run}"
+        late = (await api.post(f"{at}/update", {"name": "ask", "value": 1, "wait": 0})).json()
+        assert (late["answered"], late["value"]) == (False, None)
+        async with app.worker(concurrency=1):
+            answered = (await api.post(f"{at}/update", {"name": "ask", "value": 2, "wait": 60})).json()
+            assert (answered["answered"], answered["value"]) == (True, [2])
+            found = (await api.get(f"{at}/answer?update_id={late['update_id']}")).json()
+            assert found == {"update_id": late["update_id"], "answered": True, "value": [1]}
+            refused = await api.post(f"{at}/update", {"name": "ask", "value": "no", "wait": 60})
+            assert (code(refused), "not this" in refused.text) == ((409, "CONFLICT"), True)
+            unanswered = await api.post(f"{at}/update", {"name": "ask", "value": "end", "wait": 60})
+            assert (code(unanswered), "has not answered" in unanswered.text) == ((409, "CONFLICT"), True)
+        assert code(await api.get(f"/v1/runs/{uuid.uuid4()}/answer?update_id=1")) == (404, "NOT_FOUND")
+
+
 async def test_runs_are_paused_cancelled_retried_and_skipped(api: Caller, database_url: str) -> None:
     async with declared(database_url) as app:
         await run_pending(app)
@@ -87,3 +114,12 @@ async def test_what_is_not_there_is_said(api: Caller) -> None:
         assert code(await api.post(f"/v1/runs/{nobody}/{verb}", body)) == (404, "NOT_FOUND")
     for what in ("state", "checkpoints", f"diff/{nobody}"):
         assert code(await api.get(f"/v1/runs/{nobody}/{what}")) == (404, "NOT_FOUND")
+
+
+async def test_a_run_of_a_dag_is_steered_in_the_same_way(api: Caller) -> None:
+    await api.post("/v1/dags", {"name": "etl", "tasks": [{"name": "a", "payload": {"task": "mail"}}]})
+    run = (await api.post("/v1/dags/etl/trigger", {})).json()["dag_run_id"]
+    for verb, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
+        answer = await api.post(f"/v1/runs/{run}/{verb}", {} if verb == "cancel" else None)
+        assert (answer.status_code, answer.json()["state"]) == (200, state)
+    assert code(await api.post(f"/v1/runs/{uuid.uuid4()}/pause")) == (404, "NOT_FOUND")

@@ -129,6 +129,7 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
             tx, job_id=job.id, org=org, start=past, end=past + dt.timedelta(days=1), max_active=1, actor="test"
         )
         found += [str(job.id), str(execution), str(back.id)]
+        found += await _planted_workflow(tx, org, canary)
         running = await hands.claim_plain(tx, kinds=[str(payload["task"])])
         at = dt.datetime.now(dt.UTC)
         await lease.write_logs(tx, [lease.Line(str(execution), running[0].token, at, "info", canary(), None)])
@@ -157,6 +158,23 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
     found += [attempt["task_id"], attempt["lease_token"], node]
     which = {field: attempt[field] for field in ("task_id", "attempt", "lease_token", "token")}
     return Planted(org, opens, actors, found, list(name.values()), canaries, which, [one for one in cursors if one])
+
+
+async def _planted_workflow(tx: Tx, org: uuid.UUID, canary: Callable[[], str]) -> list[str]:
+    """A run of a workflow with a step, and something that was done to it; their ids."""
+    run = await tx.value(
+        "insert into weft.runs (org_id, kind, name, version, state, published) "
+        "values (%(org)s, 'workflow', %(name)s, '1', 'waiting', to_jsonb(%(said)s::text)) returning id",
+        {"org": org, "name": canary(), "said": canary()},
+    )
+    step = await tx.value(
+        "insert into weft.steps (id, run_id, org_id, frame_id, node, state, output, operation, number) "
+        "values (weft.uuid7(), %(run)s, %(org)s, %(run)s, 'charge#1', 'completed', to_jsonb(%(said)s::text), 'step', 1) "
+        "returning id",
+        {"run": run, "org": org, "said": canary()},
+    )
+    await record.record(tx, org_id=org, actor=canary(), action="run.pause", object_type="run", object_id=str(run))
+    return [str(run), str(step)]
 
 
 async def _planted_dag(client: Any, head: dict[str, str], name: str, canary: Callable[[], str]) -> list[str]:

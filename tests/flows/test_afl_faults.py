@@ -134,6 +134,15 @@ async def test_a_missing_handler_is_explained(database_url: str) -> None:
         assert why.summary.startswith("a: ") and "n.Ask" in why.summary, why
 
 
+async def test_a_run_that_is_stuck_is_said_to_be(database_url: str) -> None:
+    async with App(database_url=database_url) as app:
+        found = await ran(app, flow('andThen { a = Ask(q = "?") yield W(out = a.n) }'))
+        async with app.tx() as tx:  # as no code of ours does
+            await tx.run("delete from weft.tasks where run_id = %(run)s", {"run": found.id})
+        assert (await app.runs.explain(found.id)).code == "stuck"
+        assert await app.runs.cancel(found.id)
+
+
 async def test_pause_pauses_and_cancel_cancels(database_url: str) -> None:
     async with App(database_url=database_url) as app:
         asked = answers(app, {"n": 1})

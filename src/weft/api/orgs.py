@@ -178,7 +178,7 @@ OPERATIONS = (
         "PATCH", "/v1/orgs/{id:uuid}", action="org.rename", handler=change, summary="Change an org, limit or suspend it",
         description="An admin may change the `name` of its own org; all else takes an operator (`org.write`). A new "
         "`tier` brings its quotas along, but for those that are given too. Of a suspended org no credential is taken, "
-        "everywhere within a second; its tasks stay and run on.",
+        "everywhere within a second, and nothing of it is started: what waits stays, what runs may end.",
         body=OrgChange, answer=Org, errors=("NOT_FOUND", "INVALID_NAME"), example={"name": "Example and Sons"},
         answer_example=_EXAMPLE,
     ),

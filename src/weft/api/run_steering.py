@@ -1,8 +1,10 @@
 """`/v1/runs/{id}/…`: what can be asked of a workflow's run and done to it."""
 
+import asyncio
 import datetime as dt
+import time
 import uuid
-from typing import Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -10,9 +12,13 @@ from weft.api import fields, runs
 from weft.api.operation import Call, Operation
 from weft.base import json
 from weft.db.tx import Tx
-from weft.flows import look, steering, workflows
+from weft.flows import look, operate, steering, workflows
 from weft.flows.model import StepState
 from weft.flows.steering import Difference
+from weft.journal import record
+
+_FIRST_PAUSE = 0.01
+_LONGEST_PAUSE = 0.25
 
 
 class Checkpoint(msgspec.Struct, kw_only=True):
@@ -42,6 +48,24 @@ class Published(msgspec.Struct):
 class Signal(msgspec.Struct, forbid_unknown_fields=True):
     name: fields.Name
     value: Any = None
+
+
+class Update(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    name: fields.Name
+    value: Any = None
+    wait: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
+    """Seconds to wait for the answer."""
+
+
+class UpdateAnswer(msgspec.Struct, kw_only=True):
+    update_id: int
+    answered: bool
+    """False: not yet; ask again with this `update_id`."""
+    value: Any = None
+
+
+class AnswerQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    update_id: Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
 
 
 class Cancel(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,26 +116,49 @@ async def signal(call: Call[Signal, None]) -> None:
     async with call.tx() as tx:
         await _must_be(call, tx)
         await workflows.signal(tx, call.id, call.body.name, call.body.value, org=call.principal.org)
+        await record.record(
+            tx, org_id=call.principal.org, actor=call.principal.actor, action="run.signal", object_type="run",
+            object_id=str(call.id), after={"name": call.body.name},
+        )  # fmt: skip
+
+
+async def update(call: Call[Update, None]) -> UpdateAnswer:
+    wanted, org = call.body, call.principal.org
+    async with call.tx() as tx:
+        await _must_be(call, tx)
+        message = await workflows.signal(tx, call.id, wanted.name, wanted.value, org=org)
+    pause, ends = _FIRST_PAUSE, time.monotonic() + wanted.wait
+    while True:
+        found = await _answer(call, message)
+        if found.answered or time.monotonic() >= ends:
+            return found
+        await asyncio.sleep(pause)  # no connection is held meanwhile
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+async def answer(call: Call[None, AnswerQuery]) -> UpdateAnswer:
+    return await _answer(call, call.query.update_id)
 
 
 async def cancel(call: Call[Cancel, None]) -> runs.Run:
+    org, actor = call.principal.org, call.principal.actor
     async with call.tx() as tx:
-        await _must_be(call, tx)
-        await steering.cancel(
-            tx, call.id, org=call.principal.org, actor=call.principal.actor, compensate=call.body.compensate
-        )
+        if (await look.run(tx, call.id, org=org)).kind == "workflow":
+            await steering.cancel(tx, call.id, org=org, actor=actor, compensate=call.body.compensate)
+        else:
+            await operate.cancel(tx, call.id, org=org, actor=actor)
         return await _run(call, tx)
 
 
 async def pause(call: Call[None, None]) -> runs.Run:
     async with call.tx() as tx:
-        await steering.pause(tx, call.id, org=call.principal.org, actor=call.principal.actor)
+        await (await _steers(call, tx)).pause(tx, call.id, org=call.principal.org, actor=call.principal.actor)
         return await _run(call, tx)
 
 
 async def resume(call: Call[None, None]) -> runs.Run:
     async with call.tx() as tx:
-        await steering.resume(tx, call.id, org=call.principal.org, actor=call.principal.actor)
+        await (await _steers(call, tx)).resume(tx, call.id, org=call.principal.org, actor=call.principal.actor)
         return await _run(call, tx)
 
 
@@ -145,6 +192,25 @@ async def diff(call: Call[None, None]) -> Differences:
     async with call.tx() as tx:
         found = await steering.diff(tx, call.id, call.path["other"], org=call.principal.org)
     return Differences([_different(one) for one in found])
+
+
+async def _answer(call: Call[Any, Any], message: int) -> UpdateAnswer:
+    async with call.tx() as tx:
+        found = await workflows.answer(tx, call.id, message, org=call.principal.org)
+    return UpdateAnswer(update_id=message, answered=found is not None, value=None if found is None else found.value)
+
+
+class _Steers(Protocol):
+    """What steers a run of a plan, or of a workflow."""
+
+    async def pause(self, tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None: ...
+
+    async def resume(self, tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None: ...
+
+
+async def _steers(call: Call[Any, Any], tx: Tx) -> _Steers:
+    found = await look.run(tx, call.id, org=call.principal.org)
+    return steering if found.kind == "workflow" else operate
 
 
 async def _must_be(call: Call[Any, Any], tx: Tx) -> None:
@@ -197,14 +263,27 @@ OPERATIONS = (
         errors=("NOT_FOUND", "CONFLICT", "INVALID_NAME", "INVALID_PAYLOAD"), example={"name": "approval", "value": True},
     ),
     Operation(
-        "POST", f"{_AT}/cancel", action="run.write", handler=cancel, summary="Cancel a workflow's run",
-        description="What it did is undone, unless `compensate` is false. A run that is over stays as it is.", body=Cancel,
-        answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), example={"compensate": True}, answer_example=_RUN,
+        "POST", f"{_AT}/update", action="run.write", handler=update, summary="Send a signal and wait for the run's answer",
+        description="What its code gives to `answer`. A run that refuses, or ends without an answer, is a conflict.",
+        body=Update, answer=UpdateAnswer, errors=("NOT_FOUND", "CONFLICT", "INVALID_NAME", "INVALID_PAYLOAD"),
+        example={"name": "address", "value": "Elm Street 5", "wait": 0.1},
+        answer_example={"update_id": 17, "answered": True, "value": "changed"},
     ),
     Operation(
-        "POST", f"{_AT}/pause", action="run.write", handler=pause, summary="Pause a workflow's run",
-        description="A step that runs is ended, and begins again when the run is resumed.", answer=runs.Run,
-        errors=("NOT_FOUND", "CONFLICT"), answer_example={**_RUN, "state": "paused"},
+        "GET", f"{_AT}/answer", action="run.read", handler=answer, summary="What a run answered to an update",
+        description="For those who did not wait long enough; answers are kept for a day.", query=AnswerQuery,
+        answer=UpdateAnswer, errors=("NOT_FOUND", "CONFLICT"),
+        answer_example={"update_id": 17, "answered": False, "value": None},
+    ),
+    Operation(
+        "POST", f"{_AT}/cancel", action="run.write", handler=cancel, summary="Cancel a run of any kind",
+        description="What a workflow did is undone, unless `compensate` is false. A run that is over stays as it is.",
+        body=Cancel, answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), example={"compensate": True}, answer_example=_RUN,
+    ),
+    Operation(
+        "POST", f"{_AT}/pause", action="run.write", handler=pause, summary="Pause a run of any kind",
+        description="A workflow's step that runs is ended, and begins again when the run is resumed; a DAG's goes on.",
+        answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), answer_example={**_RUN, "state": "paused"},
     ),
     Operation(
         "POST", f"{_AT}/resume", action="run.write", handler=resume, summary="Resume a paused or blocked run",

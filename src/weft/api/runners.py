@@ -16,6 +16,7 @@ from weft.flows import look, operate, programs, repair, why
 from weft.flows.look import StepView
 from weft.flows.model import RunState, StepState
 from weft.flows.repair import Redone
+from weft.flows.search import Filter
 from weft.flows.start import Wish
 from weft.journal import record
 
@@ -121,14 +122,7 @@ async def start(call: Call[NewRunner, None]) -> Answer:
 
 
 async def page(call: Call[None, RunnerQuery]) -> runs.RunPage:
-    place = call.query.place(runs.RunsPlace)
-    async with call.tx() as tx:
-        found = await look.page(
-            tx, org=call.principal.org, before=place.id if place else None, take=call.query.limit + 1, kind="flow",
-            name=call.query.workflow, states=call.query.state,
-        )  # fmt: skip
-    shown = pages.page(found, limit=call.query.limit, show=runs.shown_run, place=lambda one: runs.RunsPlace(one.id))
-    return runs.RunPage(shown.items, shown.next_cursor)
+    return await runs.listed(call, Filter(kind="flow", name=call.query.workflow, states=call.query.state))
 
 
 async def get(call: Call[None, None]) -> runs.Run:
@@ -263,7 +257,7 @@ OPERATIONS = (
     Operation(
         "GET", "/v1/runners", action="flow.read", handler=page, summary="Runs of workflows, newest first",
         query=RunnerQuery, answer=runs.RunPage, example={"state": "failed"},
-        answer_example={"items": [_RUN], "next_cursor": None},
+        answer_example={"items": [_RUN], "next_cursor": None, "scanned_until": None},
     ),
     Operation(
         "GET", _AT, action="flow.read", handler=get, summary="A run of a workflow", answer=runs.Run, errors=("NOT_FOUND",),

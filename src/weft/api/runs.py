@@ -8,9 +8,10 @@ import msgspec
 
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
-from weft.flows import look
+from weft.flows import look, search
 from weft.flows.look import RunView, StepView
 from weft.flows.model import Kind, RunState, StepState
+from weft.flows.search import Filter
 
 
 class Run(msgspec.Struct, kw_only=True):
@@ -78,6 +79,10 @@ class RunsQuery(pages.Paging, forbid_unknown_fields=True, kw_only=True):
     kind: Kind | None = None
     name: fields.Name | None = None
     state: Annotated[tuple[RunState, ...], msgspec.Meta(max_length=10, description="May be given several times.")] = ()
+    tag: fields.Name | None = None
+    name_prefix: fields.Key | None = None
+    created_after: fields.Instant | None = None
+    created_before: fields.Instant | None = None
 
 
 class RunsPlace(msgspec.Struct, array_like=True):
@@ -92,8 +97,12 @@ class StepsPlace(msgspec.Struct, array_like=True):
 
 
 class RunPage(msgspec.Struct):
+    """Some runs, newest first. With `scanned_until` the page is short because looking further would take too long:
+    everything made at or after that instant was looked at; go on with `next_cursor`."""
+
     items: list[Run]
     next_cursor: str | None
+    scanned_until: dt.datetime | None
 
 
 class StepPage(msgspec.Struct):
@@ -102,14 +111,23 @@ class StepPage(msgspec.Struct):
 
 
 async def page(call: Call[None, RunsQuery]) -> RunPage:
+    query = call.query
+    wanted = Filter(
+        kind=query.kind, name=query.name, prefix=query.name_prefix, states=query.state, tag=query.tag,
+        created_after=query.created_after, created_before=query.created_before,
+    )  # fmt: skip
+    return await listed(call, wanted)
+
+
+async def listed(call: Call[None, Any], wanted: Filter) -> RunPage:
+    """The page that a query of any kind of run asks for."""
     place = call.query.place(RunsPlace)
     async with call.tx() as tx:
-        found = await look.page(
-            tx, org=call.principal.org, before=place.id if place else None, take=call.query.limit + 1,
-            kind=call.query.kind, name=call.query.name, states=call.query.state,
-        )  # fmt: skip
-    shown = pages.page(found, limit=call.query.limit, show=shown_run, place=lambda one: RunsPlace(one.id))
-    return RunPage(shown.items, shown.next_cursor)
+        found = await search.page(
+            tx, org=call.principal.org, filter=wanted, before=place.id if place else None, limit=call.query.limit
+        )
+    cursor = None if found.before is None else pages.encode(RunsPlace(found.before))
+    return RunPage([shown_run(one) for one in found.runs], cursor, found.scanned_until)
 
 
 async def get(call: Call[None, None]) -> Run:
@@ -157,7 +175,10 @@ STEP_EXAMPLE = {
 OPERATIONS = (
     Operation(
         "GET", "/v1/runs", action="run.read", handler=page, summary="Runs of every kind, newest first", query=RunsQuery,
-        answer=RunPage, example={"state": "failed"}, answer_example={"items": [RUN_EXAMPLE], "next_cursor": None},
+        answer=RunPage, example={"state": "failed"},
+        description="Names and states have indexes; other filters look at 10,000 runs a page and say with `scanned_until` "
+        "how far they came.",
+        answer_example={"items": [RUN_EXAMPLE], "next_cursor": None, "scanned_until": None},
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}", action="run.read", handler=get, summary="A run", answer=Run, errors=("NOT_FOUND",),

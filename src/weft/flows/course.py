@@ -126,7 +126,7 @@ class Course(Seen):
             whole = self._get(Place(step.frame, step.node, step.element))
             self._over(step, known)
             self._agenda.append(lambda: self._end(whole, known, caught=True))
-        elif known.state in _FAILED and node.catch is not None and not caught:
+        elif known.state in _FAILED and not caught and _catches(node, step):
             self._catch(step, node, known)
         elif step.element >= 0:
             self._element_ended(step, node, known)
@@ -366,6 +366,11 @@ class Course(Seen):
         step.decided = True
         step.output, step.error, step.whole = known.output, known.error, True
         self._change(step)
+
+
+def _catches(node: Node, step: Step) -> bool:
+    """Whether its failure is caught: where a node has foreach, each element's is, and not their list's once more."""
+    return node.catch is not None and (step.element >= 0) == (node.foreach is not None)
 
 
 def _ending(known: Known) -> Ending:

@@ -115,6 +115,16 @@ async def versions(tx: Tx, id: uuid.UUID, *, take: int) -> list[tuple[str, int, 
     return [(row[0], row[1], row[2]) for row in await tx.rows(SQL.list_versions, {"id": id, "take": take})]
 
 
+async def version(
+    tx: Tx, found: Definition, *, number: int
+) -> tuple[str, dt.datetime, dict[str, Any], list[dict[str, Any]]]:
+    """A version by its number: its name, when it was made, its header and its nodes; NotFound."""
+    row = await tx.row(SQL.version_of, {"id": found.id, "number": number})
+    if row is None:
+        raise errors.NotFound(f"{found.name!r} has no version {number}; its newest is {found.number} or later")
+    return row[0], row[1], row[2], row[3] or []
+
+
 async def nodes(tx: Tx, id: uuid.UUID, *, version: str) -> list[dict[str, Any]]:
     """The nodes of a version: name, id, payload, what they wait for."""
     found: list[dict[str, Any]] = await tx.value(SQL.nodes_of, {"id": id, "version": version}) or []

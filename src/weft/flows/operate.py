@@ -64,6 +64,11 @@ async def pause(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None:
     await journal(tx, course, actor=actor, action="run.pause")
 
 
+async def hold(tx: Tx, tasks: Sequence[str]) -> None:
+    """To try again is to start: tasks that went back into the queue wait for their runs, where those are paused."""
+    await tx.run(SQL.hold_returned, {"ids": list(tasks)})
+
+
 async def resume(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None:
     """It goes on, with what it was told meanwhile."""
     course = await advance.one(tx, run, org=org)
@@ -193,6 +198,8 @@ async def go(tx: Tx, course: Course) -> None:
     course.close_if_over()
     await advance.decide(tx, [course])
     await advance.write(tx, [course])
+    if course.run.state == "paused":
+        await tx.run(SQL.hold_tasks, {"run_id": course.run.id})
 
 
 async def _entry(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> tuple[Course, dict[str, Step]]:

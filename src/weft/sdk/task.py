@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 import msgspec
 
-from weft.base import durations, errors, names
+from weft.base import durations, errors, json, names
 from weft.sdk import dag
 from weft.sdk import retry as retries
 from weft.sdk.context import Context
@@ -167,7 +167,7 @@ def _decoder(function: Callable[..., Any], *, context_name: str | None, batch: b
         for one in parameters
     ]
     shape = msgspec.defstruct(f"{function.__name__}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    decode = msgspec.json.Decoder(shape).decode
+    decode = msgspec.json.Decoder(shape, dec_hook=json.read).decode
     names_in_order = [one.name for one in parameters]
 
     def arguments(payload: str) -> dict[str, Any]:

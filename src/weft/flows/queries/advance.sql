@@ -201,7 +201,11 @@ wanted as materialized (
                 and q.org_id in (v.org_id, '00000000-0000-0000-0000-000000000000')
                 and (q.paused or q.max_running is not null or q.rate_limit is not null)
         )
-        and not exists (select from weft.orgs as o where o.id = v.org_id and o.max_concurrent is not null) as held
+        and not exists (
+            select
+            from weft.orgs as o
+            where o.id = v.org_id and (o.max_concurrent is not null or o.suspended_at is not null)
+        ) as held
     from unnest(
         %(task_ids)s::uuid[], %(task_orgs)s::uuid[], %(task_runs)s::uuid[], %(task_steps)s::uuid[], %(task_kinds)s::text[],
         %(task_queues)s::text[], %(task_lanes)s::text[], %(task_payloads)s::text[], %(task_urgencies)s::integer[],

@@ -11,19 +11,13 @@ select
 from weft.runs as r
 where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;
 
--- name: list_runs
+-- name: runs_by_id
 select
     -- use: run
 from weft.runs as r
-where r.org_id = %(org_id)s::uuid
-    and r.id < %(before)s::uuid
-    and (%(kind)s::text is null or r.kind = %(kind)s)
-    and (%(name)s::text is null or r.name = %(name)s)
-    and (%(states)s::text[] is null or r.state = any(%(states)s::text[]))
-order by r.id desc
-limit %(take)s;
+where r.id = any(%(ids)s::uuid[]) and r.org_id = %(org_id)s;
 
--- The same for one definition: its own index, in the order of what the runs were for.
+-- Those of one definition: its own index, in the order of what the runs were for.
 -- name: list_runs_of
 select
     -- use: run
@@ -117,3 +111,19 @@ limit %(take)s;
 select t.run_id, t.step_id, t.job_id, t.scheduled_for
 from weft.tasks as t
 where t.id = %(task_id)s::uuid;
+
+-- Whether nothing can ever happen in a run any more: it runs, yet none of its tasks is open and nothing was told. In one
+-- statement, so that an advance which commits meanwhile is seen wholly or not at all.
+-- name: is_stuck
+select
+    r.state = 'running'
+    and r.kind <> 'workflow'
+    and not exists (select from weft.tasks as t where t.run_id = r.id)
+    and not exists (select from weft.run_inbox as i where i.run_id = r.id)
+from weft.runs as r
+where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;
+
+-- name: plan_hash_of
+select r.plan_hash
+from weft.runs as r
+where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;

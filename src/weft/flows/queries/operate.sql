@@ -63,11 +63,17 @@ delete from weft.steps as s
 where s.id = any(array(select g.id from gone as g));
 
 -- name: set_run_state
-update weft.runs as r
-set state = %(state)s,
-    error = case when %(state)s in ('cancelled', 'failed') then %(error)s::jsonb else r.error end,
-    finished_at = case when %(state)s in ('completed', 'failed', 'cancelled', 'compensated') then weft.now() end
-where r.id = %(id)s::uuid;
+with changed as (
+    update weft.runs as r
+    set state = %(state)s,
+        error = case when %(state)s in ('cancelled', 'failed') then %(error)s::jsonb else r.error end,
+        finished_at = case when %(state)s in ('completed', 'failed', 'cancelled', 'compensated') then weft.now() end
+    where r.id = %(id)s::uuid
+    returning r.id
+)
+insert into weft.change_inbox (table_name, op, ids)
+select 'runs', 'UPDATE', array[c.id]
+from changed as c;
 
 -- name: reopen_run
 update weft.runs as r
@@ -113,6 +119,17 @@ where t.id = any(array(
         where s.run_id = %(run_id)s::uuid and s.state = 'running' and s.task_id is not null
     ))
     and t.state in ('ready', 'scheduled');
+
+-- What goes back into the queue while its run stands still. A statement of its own after the one that put it there, so
+-- that a pause which committed in between is seen; one that commits after it may let this one try more through.
+-- name: hold_returned
+update weft.tasks as t
+set state = 'blocked'
+from weft.runs as r
+where t.id = any(%(ids)s::uuid[])
+    and t.state in ('ready', 'scheduled')
+    and r.id = any(array[t.run_id])
+    and r.state = 'paused';
 
 -- name: free_tasks
 update weft.tasks as t
