@@ -155,7 +155,7 @@ async def test_a_saved_runner_runs(agent: Agent, services: Services) -> None:
 
     runner = started(services, retain=60_000)
     async with agent.worker():
-        await agent.runs.result(uuid.UUID(runner.uuid), timeout=30)
+        await agent.runs.result(uuid.UUID(runner.uuid), timeout=120)
     found = services.runner.get_by_id(runner.uuid)
     assert found is not None
     assert (found.state, found.retain, found.workflow_id) == ("completed", 60_000, runner.workflow_id)
@@ -253,7 +253,7 @@ async def test_logs_of_agents_steps_and_people_say_where(agent: Agent, services:
     runner = started(services)
     async with agent.worker():
         with pytest.raises(TaskFailed):
-            await agent.runs.result(uuid.UUID(runner.uuid), timeout=30)
+            await agent.runs.result(uuid.UUID(runner.uuid), timeout=120)
     services.log.save(LogDefinition("", 0, runner.uuid, message="called Ada", note_originator="agent", note_importance=1,
                                     file="diary", line=7, details={"by": "Grace"}))  # fmt: skip
     logs = services.log.get_by_runner(runner.uuid)
