@@ -22,7 +22,9 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-PAGES = [("tutorial.md", 25), ("start.md", 5), ("from-cron-to-dag.md", 14), ("order-workflow.md", 14), ("afl-tutorial.md", 14)]
+PAGES = [
+    ("tutorial.md", 25), ("start.md", 5), ("from-cron-to-dag.md", 14), ("order-workflow.md", 14), ("afl-tutorial.md", 14),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("page", "at_least"), PAGES)

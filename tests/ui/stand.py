@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fresh_database
 import httpx2
 import pytest
+
+import fresh_database
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="NOT TESTED: the web UI; playwright is not installed")
 expect = sync_api.expect

@@ -130,7 +130,7 @@ async def get(call: Call[None, None]) -> runs.Run:
         return await _shown(call, tx)
 
 
-async def steps(call: Call[None, pages.Paging]) -> runs.StepPage:
+async def steps(call: Call[None, pages.Paging]) -> pages.Page[runs.Step]:
     async with call.tx() as tx:
         await _shown(call, tx)
     return await runs.steps(call)
@@ -265,7 +265,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{_AT}/steps", action="flow.read", handler=steps, summary="Every step of a run, block by block",
-        query=pages.Paging, answer=runs.StepPage, errors=("NOT_FOUND",),
+        query=pages.Paging, answer=pages.Page[runs.Step], errors=("NOT_FOUND",),
         answer_example={"items": [runs.STEP_EXAMPLE], "next_cursor": None},
     ),
     Operation(

@@ -8,8 +8,9 @@ import msgspec
 
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 from weft.flows import look, search
-from weft.flows.look import RunView, StepView
+from weft.flows.look import RunView
 from weft.flows.model import Kind, RunState, StepState
 from weft.flows.search import Filter
 
@@ -105,11 +106,6 @@ class RunPage(msgspec.Struct):
     scanned_until: dt.datetime | None
 
 
-class StepPage(msgspec.Struct):
-    items: list[Step]
-    next_cursor: str | None
-
-
 async def page(call: Call[None, RunsQuery]) -> RunPage:
     query = call.query
     wanted = Filter(
@@ -135,7 +131,7 @@ async def get(call: Call[None, None]) -> Run:
         return shown_run(await look.run(tx, call.id, org=call.principal.org))
 
 
-async def steps(call: Call[None, pages.Paging]) -> StepPage:
+async def steps(call: Call[None, pages.Paging]) -> pages.Page[Step]:
     place = call.query.place(StepsPlace)
     org = call.principal.org
     async with call.tx() as tx:
@@ -143,17 +139,14 @@ async def steps(call: Call[None, pages.Paging]) -> StepPage:
         found = await look.steps(
             tx, call.id, org=org, take=call.query.limit + 1, after=msgspec.structs.astuple(place) if place else None
         )
-    shown = pages.page(found, limit=call.query.limit, show=_step,
-                       place=lambda one: StepsPlace(one.frame_id, one.node, one.element, one.catching))  # fmt: skip
-    return StepPage(shown.items, shown.next_cursor)
+    return pages.page(
+        found, limit=call.query.limit, show=lambda one: shown(Step, one),
+        place=lambda one: StepsPlace(one.frame_id, one.node, one.element, one.catching),
+    )  # fmt: skip
 
 
 def shown_run(run: RunView) -> Run:
-    return Run(**{name: getattr(run, name) for name in Run.__struct_fields__ if name != "tags"}, tags=run.tags or [])
-
-
-def _step(step: StepView) -> Step:
-    return Step(**{name: getattr(step, name) for name in Step.__struct_fields__})
+    return shown(Run, run, tags=run.tags or [])
 
 
 _ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
@@ -186,7 +179,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}/steps", action="run.read", handler=steps, summary="Every step of a run, block by block",
-        query=pages.Paging, answer=StepPage, errors=("NOT_FOUND",),
+        query=pages.Paging, answer=pages.Page[Step], errors=("NOT_FOUND",),
         answer_example={"items": [STEP_EXAMPLE], "next_cursor": None},
     ),
 )  # fmt: skip

@@ -1,10 +1,9 @@
 """`weft run`: runs of DAGs and workflows, and what can be done to those of workflows."""
 
-import uuid
 from typing import Any
 
 import click
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
@@ -193,10 +192,7 @@ def diff(*, left: str, right: str, where: Where, as_json: bool) -> None:
 
 def run_id(text: str) -> str:
     """A run's id as the API takes it; InvalidInput if it is none."""
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        raise errors.InvalidInput(f"{text!r} is not a run id (a UUID)") from None
+    return connecting.an_id(text, of="run")
 
 
 def given(text: str | None, *, what: str) -> Any:
@@ -230,7 +226,7 @@ def _table(found: Gathered) -> RenderableType:
         for one in found.items
     ]  # fmt: skip
     table = output.rows(("id", "made", "kind", "of", ""), rows, empty="no runs")
-    return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
+    return showing.noted(table, found)
 
 
 def _tree(found: Any) -> RenderableType:
