@@ -12,6 +12,9 @@ from weft.flows import look, start
 from weft.flows.look import StepView
 from weft.flows.start import Wish
 
+LONG = 120.0
+"""Seconds after which a test gives up; no claim about speed."""
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "afl"
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import flowing
 import pytest
-from waiting import LONG, until
+from flowing import LONG
+from waiting import until
 
 from weft import Agent, Context, InvalidInput, TaskFailed
 from weft.access import keys

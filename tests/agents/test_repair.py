@@ -5,7 +5,7 @@ from typing import Any
 
 import flowing
 import pytest
-from waiting import LONG
+from flowing import LONG
 
 from weft import Agent, Conflict, NotFound, TaskFailed
 from weft.base import ids
