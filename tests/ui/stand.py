@@ -54,15 +54,15 @@ class Here:
         return dict(found)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def here(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
     """`weft up` on a database of its own, with the bundle."""
     if not Path(CHROMIUM).exists():
         pytest.skip(f"NOT TESTED: the web UI; there is no {CHROMIUM} (apt-get install chromium)")
     with fresh_database.made(server_url, template=template) as url:
         environment = {
-            **os.environ, "DATABASE_URL": url, "PYTHONPATH": os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")]),
-            "WEFT_FOLDER": str(tmp_path_factory.mktemp("stand")), "WEFT_SECRET_KEY_FILE": "",
+            **os.environ, "DATABASE_URL": url, "WEFT_FOLDER": str(tmp_path_factory.mktemp("stand")),
+            "PYTHONPATH": os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")]),
         }  # fmt: skip
         weft = [sys.executable, "-c", "from weft.cli.main import main; main()"]
         made = subprocess.run(
@@ -72,7 +72,7 @@ def here(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactor
         log = tmp_path_factory.mktemp("log") / "up.log"
         with log.open("w") as out:
             process = subprocess.Popen(
-                [*weft, "up", "stand_app:app", "--port", "0"], env=environment, stdout=out, stderr=subprocess.STDOUT, cwd=FOLDER
+                [*weft, "up", "stand_app:app", "--port", "0"], env=environment, cwd=FOLDER, stdout=out, stderr=out
             )
         try:
             address = _address(process, log)
@@ -108,16 +108,17 @@ class Watch:
 
     def __init__(self, page: Any, url: str) -> None:
         self.wrong: list[str] = []
-        self.allowed: tuple[str, ...] = ("/v1/login/options", "/v1/demo")
+        self.allowed: tuple[str, ...] = ()
         """Parts of what a test provokes itself, such as a 404."""
         host = urllib.parse.urlsplit(url).netloc
-        page.on("console", lambda said: self._heard(f"{said.text} ({said.location.get('url', '')})") if said.type == "error" else None)
+        page.on("console", self._heard)
         page.on("pageerror", lambda error: self.wrong.append(f"uncaught: {error}"))
         page.on("dialog", lambda dialog: (self.wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda asked: self._asked(asked.url, host))
 
-    def _heard(self, text: str) -> None:
-        if not any(part in text for part in self.allowed):
+    def _heard(self, said: Any) -> None:
+        text = f"{said.text} ({said.location.get('url', '')})"
+        if said.type == "error" and not any(part in text for part in self.allowed):
             self.wrong.append(text)
 
     def _asked(self, url: str, host: str) -> None:

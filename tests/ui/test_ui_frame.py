@@ -9,8 +9,9 @@ from stand import Here, expect, problems, sideways
 pytest_plugins = ("stand",)
 
 PAGES = [
-    "/", "/queues", "/tasks", "/tasks?state=failed&kind=breaks", "/dead", "/workers", "/lab", "/settings", "/settings?tab=orgs",
-    "/settings?tab=users", "/settings?tab=roles", "/settings?tab=keys", "/settings?tab=secrets", "/settings?tab=audit", "/no/such/page",
+    "/", "/queues", "/tasks?state=failed&kind=breaks", "/dead", "/workers", "/lab", "/settings", "/settings?tab=orgs",
+    "/settings?tab=users", "/settings?tab=roles", "/settings?tab=keys", "/settings?tab=secrets", "/settings?tab=audit",
+    "/no/such/page",
 ]  # fmt: skip
 
 
