@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from calling import Caller
+from calling import Caller, client
 
 from weft import App
 from weft.base import ids
@@ -211,6 +211,18 @@ def _workflow(verb: str, body: Any = None, *, cents: int = 5, before: str | None
     return ask
 
 
+class _Worker:
+    """Somebody to be killed."""
+
+    def crash(self) -> int | None:
+        return 4711
+
+
+async def _crash(api: Caller, own: Database) -> Any:
+    async with client(own, demo=_Worker()) as asking:
+        return await asking.post("/v1/demo/crash", headers={"authorization": f"Bearer {api.keys['admin']}"})
+
+
 async def _login(api: Caller, _database: Database) -> Any:
     return await api.post("/v1/login", {"credential": api.keys["admin"]}, role=None)
 
@@ -263,6 +275,7 @@ DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/login": (_login, "session.open", "key:admin"),
     "POST /v1/logout": (_leave, "session.end", "key:admin"),
     "DELETE /v1/sessions/{id}": (_end_session, "session.end", "key:admin"),
+    "POST /v1/demo/crash": (_crash, "demo.crash", "key:admin"),
     "PATCH /v1/queues/{name}": (lambda api, _: api.patch("/v1/queues/a", {"max_running": 3}), "queue.set", "key:admin"),
     "POST /v1/queues/{name}/pause": (lambda api, _: api.post("/v1/queues/a/pause"), "queue.set", "key:admin"),
     "POST /v1/queues/{name}/resume": (_resume, "queue.set", "key:admin"),

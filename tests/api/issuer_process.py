@@ -2,7 +2,8 @@
 
 GET /.well-known/openid-configuration, GET /jwks: as any issuer. For tests: POST /token signs `claims` (with `how`: with its
 current key, a retired one, one it never shows, as HS256 with its public key for a secret, or not at all), POST /rotate
-makes a new key and hides the old, POST /break answers nonsense from then on, GET /asked says how often keys were asked for.
+makes a new key and hides the old, POST /grant says for which code POST /exchange gives which token, POST /break answers
+nonsense from then on, GET /asked says how often keys were asked for.
 """
 
 import base64
@@ -12,6 +13,7 @@ import http.server
 import json
 import sys
 import threading
+import urllib.parse
 from typing import Any
 
 from cryptography.hazmat.primitives import hashes, serialization
@@ -87,6 +89,7 @@ class Issuer:
         self.retired = self.keys["RS256"]
         self.asked = 0
         self.broken = False
+        self.granted: dict[str, dict[str, Any]] = {}
 
     def rotate(self) -> None:
         self.retired = self.keys["RS256"]
@@ -120,7 +123,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/.well-known/openid-configuration":
             port = self.server.server_address[1]
-            self.answer({"issuer": f"http://127.0.0.1:{port}", "jwks_uri": f"http://127.0.0.1:{port}/jwks"})
+            here = f"http://127.0.0.1:{port}"
+            self.answer({
+                "issuer": here, "jwks_uri": f"{here}/jwks", "authorization_endpoint": f"{here}/authorize",
+                "token_endpoint": f"{here}/exchange",
+            })  # fmt: skip
         elif self.path == "/jwks":
             self.issuer.asked += 1
             self.answer({"nothing": 1} if self.issuer.broken else self.issuer.jwks())
@@ -130,9 +137,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(404)
 
     def do_POST(self) -> None:
+        if self.path == "/exchange":
+            form = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+            self.exchange({name: value[0] for name, value in urllib.parse.parse_qs(form).items()})
+            return
         told = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         if self.path == "/token":
             self.answer(self.issuer.token(told))
+        elif self.path == "/grant":
+            self.issuer.granted[told["code"]] = told
+            self.answer(None)
         elif self.path == "/rotate":
             self.issuer.rotate()
             self.answer(None)
@@ -140,9 +154,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.issuer.broken = bool(told)
             self.answer(None)
 
-    def answer(self, value: object) -> None:
+    def exchange(self, form: dict[str, str]) -> None:
+        """A token for a code, once, if whoever comes knows the verifier of its challenge."""
+        granted = self.issuer.granted.pop(form.get("code", ""), None)
+        proof = text(hashlib.sha256(form.get("code_verifier", "").encode()).digest())
+        right = granted is not None and granted["challenge"] == proof and granted["back"] == form.get("redirect_uri")
+        basic = granted and granted.get("basic")
+        if granted is None or not right or (basic and self.headers.get("authorization") != basic):
+            self.answer({"error": "invalid_grant"}, status=400)
+        else:
+            self.answer({"id_token": self.issuer.token(granted), "token_type": "Bearer"})
+
+    def answer(self, value: object, *, status: int = 200) -> None:
         body = json.dumps(value).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()

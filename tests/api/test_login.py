@@ -148,3 +148,26 @@ async def test_old_sessions_are_forgotten(database: Database) -> None:
         )
         assert await logins.prune(tx) == 1
         assert await tx.value("select count(*) from weft.logins") == 1
+
+
+async def test_the_page_learns_how_to_log_in_and_whether_it_is(api: Caller) -> None:
+    async def options(**headers: str) -> object:
+        answer = await api.get("/v1/login/options", role=None, headers=headers)
+        assert answer.status_code == 200
+        return answer.json()
+
+    assert await options() == {"oidc": None, "logged_in": False}
+    _, mine = await log_in(api)
+    assert await options(cookie=mine["cookie"]) == {"oidc": None, "logged_in": True}
+    await api.post("/v1/logout", role=None, headers=mine)
+    assert await options(cookie=mine["cookie"]) == {"oidc": None, "logged_in": False}
+    assert await options(cookie="weft-session=nonsense") == {"oidc": None, "logged_in": False}
+
+
+async def test_one_learns_what_one_may_do(api: Caller) -> None:
+    may = {role: set((await api.get("/v1/me", role=role)).json()["actions"]) for role in ("reader", "writer", "admin")}
+    assert may["reader"] < may["writer"] < may["admin"]
+    assert {"task.read", "me.read"} <= may["reader"] and "task.create" not in may["reader"] and "key.write" in may["admin"]
+    made = (await api.post("/v1/keys", {"name": "narrow", "role": "admin", "scopes": ["task.*"]})).json()
+    narrow = (await api.get("/v1/me", key=made["key"])).json()["actions"]
+    assert "task.create" in narrow and "key.write" not in narrow and "session.own" in narrow

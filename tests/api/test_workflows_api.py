@@ -87,3 +87,12 @@ async def test_what_is_not_there_is_said(api: Caller) -> None:
         assert code(await api.post(f"/v1/runs/{nobody}/{verb}", body)) == (404, "NOT_FOUND")
     for what in ("state", "checkpoints", f"diff/{nobody}"):
         assert code(await api.get(f"/v1/runs/{nobody}/{what}")) == (404, "NOT_FOUND")
+
+
+async def test_a_run_of_a_dag_is_steered_in_the_same_way(api: Caller) -> None:
+    await api.post("/v1/dags", {"name": "etl", "tasks": [{"name": "a", "payload": {"task": "mail"}}]})
+    run = (await api.post("/v1/dags/etl/trigger", {})).json()["dag_run_id"]
+    for verb, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
+        answer = await api.post(f"/v1/runs/{run}/{verb}", {} if verb == "cancel" else None)
+        assert (answer.status_code, answer.json()["state"]) == (200, state)
+    assert code(await api.post(f"/v1/runs/{uuid.uuid4()}/pause")) == (404, "NOT_FOUND")

@@ -92,13 +92,7 @@ def hosts(bound: str, *, told: tuple[str, ...]) -> frozenset[str] | None:
 
 def session_of(headers: Mapping[str, str]) -> str | None:
     """The text of the session's cookie, if there is one."""
-    jar = http.cookies.SimpleCookie()
-    try:
-        jar.load(headers.get("cookie", "")[:8192])
-    except http.cookies.CookieError:
-        return None
-    found = jar.get(_SECURE) or jar.get(_PLAIN)
-    return found.value if found is not None and found.value else None
+    return _said(headers, _SECURE, _PLAIN)
 
 
 def cookie(session: str, *, secure: bool, max_age: int) -> str:
@@ -106,6 +100,17 @@ def cookie(session: str, *, secure: bool, max_age: int) -> str:
     name = _SECURE if secure else _PLAIN
     attributes = ["Path=/", f"Max-Age={max_age}", "HttpOnly", "SameSite=Strict", *(["Secure"] if secure else [])]
     return "; ".join([f"{name}={session}", *attributes])
+
+
+def pending_cookie(text: str, *, secure: bool, max_age: int) -> str:
+    """The Set-Cookie of a login that has begun. Lax, because it is another site's page that leads back to us."""
+    attributes = ["Path=/", f"Max-Age={max_age}", "HttpOnly", "SameSite=Lax", *(["Secure"] if secure else [])]
+    return "; ".join([f"{_SECURE if secure else _PLAIN}-login={text}", *attributes])
+
+
+def pending_of(headers: Mapping[str, str]) -> str | None:
+    """What the cookie of a login that has begun says."""
+    return _said(headers, f"{_SECURE}-login", f"{_PLAIN}-login")
 
 
 def csrf_token(session: str) -> str:
@@ -126,6 +131,16 @@ def secured(headers: list[tuple[bytes, bytes]], *, scheme: str) -> list[tuple[by
     there = {name.lower() for name, _ in headers}
     added = [(name, value) for name, value in _HEADERS.items() if name not in there]
     return [*headers, *added, *([_HTTPS_ONLY] if scheme == "https" else [])]
+
+
+def _said(headers: Mapping[str, str], *names: str) -> str | None:
+    """What the first of these cookies says that is there."""
+    jar = http.cookies.SimpleCookie()
+    try:
+        jar.load(headers.get("cookie", "")[:8192])
+    except http.cookies.CookieError:
+        return None
+    return next((jar[name].value for name in names if name in jar and jar[name].value), None)
 
 
 def _name(host: str) -> str:

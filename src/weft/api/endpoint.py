@@ -10,10 +10,12 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
+from weft.access.code_flow import CodeFlow
 from weft.access.principal import Principal
 from weft.api import browser, credentials, denials, idempotency, policy, reply, request, standing
 from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
+from weft.api.demo import Stage
 from weft.api.dialect import WEFT, Application, Dialect
 from weft.api.limiter import Limiter
 from weft.api.live_ledger import Ledger
@@ -60,6 +62,10 @@ class Service:
     applications: tuple[Application, ...] = ()
     """What is served beside the operations, each under its prefix and in its own words."""
     unlocked: Unlocked | None = None
+    code_flow: CodeFlow | None = None
+    """How people log in with the configured issuer."""
+    demo: Stage | None = None
+    """Workers that may be crashed, in `weft dev`."""
     local: Principal | None = None
     """Whoever asks is this one: for a server inside one process, which nobody else can reach."""
 

@@ -19,7 +19,7 @@ from weft.access.bucket import Limit
 from weft.access.principal import Principal
 from weft.api import live_watch, policy, standing
 from weft.api.live_ledger import Ledger
-from weft.api.live_subjects import Subject
+from weft.api.live_subject import Subject
 from weft.api.live_watch import Live
 from weft.base import errors, ids, json
 from weft.live import outbox, protocol

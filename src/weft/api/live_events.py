@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from weft.api import policy
-from weft.api.live_subjects import Subject
+from weft.api.live_subject import Subject
 from weft.api.operation import Call, Operation, Stream
 from weft.base import errors, json
 from weft.live.outbox import Full, Letter, Outbox

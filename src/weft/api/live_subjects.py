@@ -3,14 +3,13 @@
 To add one: a Struct of its arguments, a `read` that answers what REST answers, and a line in `SUBJECTS`.
 """
 
-import dataclasses
 import uuid
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
-from weft.api import fields, policy, queues, task_output, task_pages, task_shape
+from weft.api import fields, live_pages, policy, queues, task_output, task_pages, task_shape
+from weft.api.live_subject import Nothing, Reading, Subject
 from weft.base import errors
 from weft.live import asking
 from weft.live.asking import Ask
@@ -24,46 +23,6 @@ QUERY = "query:"
 _LINES = 500
 _BYTES = 100_000
 """Of a log, at a time."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Reading:
-    """What was seen. `last`: the newest line of a log; `over`: nothing more will come by itself."""
-
-    data: Any
-    last: int = 0
-    over: bool = False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Subject:
-    """One kind of thing that can be watched."""
-
-    name: str
-    action: str
-    """What the policy is asked, when somebody subscribes and before each push."""
-    args: type[msgspec.Struct]
-    tables: tuple[str, ...]
-    """As the change feed calls them."""
-    read: Callable[[Ask], Awaitable[Reading]]
-    row: Callable[[Any], uuid.UUID] | None = None
-    """The one row it hangs on; None: on any of its tables."""
-    tail: bool = False
-    """Only what is new is told, from `args.after` on."""
-    poll: float | None = None
-    """Seconds between looks for what the feed does not tell of."""
-    summary: str = ""
-
-    def check(self, given: dict[str, Any]) -> Any:
-        """The arguments; InvalidInput if they do not fit."""
-        try:
-            return msgspec.convert(given, self.args)
-        except msgspec.ValidationError as error:
-            raise errors.InvalidInput(f"the args of {self.name!r} are not valid: {error}") from None
-
-
-class Nothing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """No arguments."""
 
 
 class OfTask(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -152,6 +111,7 @@ SUBJECTS: dict[str, Subject] = {
             name="queue", action="queue.read", args=OfQueue, tables=("tasks",), read=queue, poll=5.0,
             summary="A queue with its counts and settings, as GET /v1/queues/{name} shows it.",
         ),
+        *live_pages.SUBJECTS,
     )
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from weft.access.principal import Principal
 from weft.api import live_subjects
 from weft.api.live_feed import Feed
-from weft.api.live_subjects import Reading, Subject
+from weft.api.live_subject import Reading, Subject
 from weft.base import errors, json
 from weft.db.database import Database
 from weft.db.notify import Hub

@@ -40,6 +40,20 @@ class LoggedIn(msgspec.Struct, kw_only=True):
     csrf: str
 
 
+class Issuer(msgspec.Struct):
+    """Whom people log in with: go to `url` with the browser; it comes back to the page that `next` names."""
+
+    name: str
+    url: str
+
+
+class Options(msgspec.Struct, kw_only=True):
+    """How one can log in, and whether the cookie that came along stands for somebody."""
+
+    oidc: Issuer | None
+    logged_in: bool
+
+
 class Session(msgspec.Struct, kw_only=True):
     """An open session."""
 
@@ -94,7 +108,19 @@ async def login(call: Call[NewLogin, None]) -> Answer:
         id=made.id, org=who.org, actor=who.actor, role=who.role, expires_at=made.expires_at, csrf=browser.csrf_token(text)
     )  # fmt: skip
     lasts = int(logins.LASTS.total_seconds())
-    return Answer(body=told, headers={"set-cookie": browser.cookie(text, secure=_secure(call), max_age=lasts)})
+    return Answer(body=told, headers={"set-cookie": browser.cookie(text, secure=secure(call), max_age=lasts)})
+
+
+async def options(call: Call[None, None]) -> Options:
+    text = browser.session_of(call.headers)
+    logged_in = text is not None
+    if text is not None:
+        try:
+            await call.service.sessions(text)
+        except errors.Unauthenticated:
+            logged_in = False
+    flow = call.service.code_flow
+    return Options(oidc=None if flow is None else Issuer(flow.name, "/v1/login/oidc"), logged_in=logged_in)
 
 
 async def logout(call: Call[None, None]) -> Answer:
@@ -105,7 +131,7 @@ async def logout(call: Call[None, None]) -> Answer:
             id = await logins.of_cookie(tx, text)
             if id is not None:
                 await logins.revoke(tx, id=id, org=call.principal.org, by=call.principal.actor, of=None)
-    return Answer(headers={"set-cookie": browser.cookie("", secure=_secure(call), max_age=0)})
+    return Answer(headers={"set-cookie": browser.cookie("", secure=secure(call), max_age=0)})
 
 
 async def page(call: Call[None, SessionQuery]) -> pages.Page[Session]:
@@ -132,7 +158,7 @@ async def end(call: Call[None, None]) -> Session:
 _EVERYBODYS = "session.admin"
 
 
-def _secure(call: Call[Any, Any]) -> bool:
+def secure(call: Call[Any, Any]) -> bool:
     """Whether the browser came over https: by itself, or through a proxy that says so."""
     return call.scheme == "https" or call.headers.get("x-forwarded-proto", "").strip().lower() == "https"
 
@@ -153,6 +179,10 @@ OPERATIONS = (
             "id": _EXAMPLE["id"], "org": "00000000-0000-7000-8000-000000000001", "actor": "key:ada", "role": "writer",
             "expires_at": _EXAMPLE["expires_at"], "csrf": "q1w2…",
         },
+    ),
+    Operation(
+        "GET", "/v1/login/options", action="public", handler=options, summary="How one can log in", answer=Options,
+        answer_example={"oidc": None, "logged_in": False},
     ),
     Operation(
         "POST", "/v1/logout", action="session.own", handler=logout, summary="Log out: end this session",

@@ -1,11 +1,11 @@
 """`/v1/overview`: how an org is doing, at one glance and over a range of time."""
 
 import datetime as dt
+import uuid
 from typing import Annotated, Any
 
 import msgspec
 
-from weft.access.principal import Principal
 from weft.api import fields
 from weft.api.operation import Call, Operation
 from weft.base import errors
@@ -83,14 +83,13 @@ async def overview(call: Call[None, OverviewQuery]) -> Overview:
         since = query.since or until - dt.timedelta(hours=1)
         if not since < until or until - since > _LONGEST:
             raise errors.InvalidInput("`from` must be before `to`, by at most 60 days")
-        return await read(tx, who=call.principal, since=since, until=until, points=query.points, queue=query.queue or "")
+        return await read(tx, org=call.principal.org, since=since, until=until, points=query.points, queue=query.queue or "")
 
 
 async def read(
-    tx: Tx, *, who: Principal, since: dt.datetime, until: dt.datetime, points: int, queue: str = ""
+    tx: Tx, *, org: uuid.UUID, since: dt.datetime, until: dt.datetime, points: int, queue: str = ""
 ) -> Overview:
     """The numbers of a range, whose steps are made whole minutes."""
-    org = who.org
     since, step, points = steps(since, until, points=points)
     ended = await minutes.ended(tx, org=org, since=since, step=step, points=points, queue=queue)
     states = await counts.by_state(tx, org=org)

@@ -13,7 +13,9 @@ from weft.base import errors
 PUBLIC = "public"
 """The action of what needs no credential; only these operations may have it:"""
 
-EXEMPT = frozenset({"GET /health", "GET /ready", "POST /v1/login"})
+EXEMPT = frozenset({
+    "GET /health", "GET /ready", "POST /v1/login", "GET /v1/login/options", "GET /v1/login/oidc", "GET /v1/login/oidc/back",
+})  # fmt: skip
 """(Applications on top name theirs in their dialect.)"""
 
 _READ: frozenset[Role] = frozenset({"reader", "writer", "admin", "operator"})
@@ -68,6 +70,7 @@ ACTIONS: dict[str, frozenset[Role]] = {
     "session.own": _READ,
     "session.admin": _ADMIN,
     "live.read": _READ,
+    "demo.crash": _WRITE,
 }
 
 UNSCOPED = frozenset({"me.read", "session.own"})
@@ -96,6 +99,12 @@ def check(operations: Iterable[Operation], *, exempt: frozenset[str] = EXEMPT) -
 def allows(role: Role, action: str) -> bool:
     """Whether the role may, whatever the credential is held to."""
     return role in ACTIONS.get(action, frozenset())
+
+
+def allowed(principal: Principal) -> list[str]:
+    """Every action that a credential may do, by name."""
+    reach = principal.scopes
+    return sorted(one for one in ACTIONS if allows(principal.role, one) and (one in UNSCOPED or within(reach, one)))
 
 
 def within(scopes: frozenset[str], action: str) -> bool:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -10,7 +10,7 @@ from weft.api import fields, runs
 from weft.api.operation import Call, Operation
 from weft.base import json
 from weft.db.tx import Tx
-from weft.flows import look, steering, workflows
+from weft.flows import look, operate, steering, workflows
 from weft.flows.model import StepState
 from weft.flows.steering import Difference
 from weft.journal import record
@@ -100,23 +100,24 @@ async def signal(call: Call[Signal, None]) -> None:
 
 
 async def cancel(call: Call[Cancel, None]) -> runs.Run:
+    org, actor = call.principal.org, call.principal.actor
     async with call.tx() as tx:
-        await _must_be(call, tx)
-        await steering.cancel(
-            tx, call.id, org=call.principal.org, actor=call.principal.actor, compensate=call.body.compensate
-        )
+        if (await look.run(tx, call.id, org=org)).kind == "workflow":
+            await steering.cancel(tx, call.id, org=org, actor=actor, compensate=call.body.compensate)
+        else:
+            await operate.cancel(tx, call.id, org=org, actor=actor)
         return await _run(call, tx)
 
 
 async def pause(call: Call[None, None]) -> runs.Run:
     async with call.tx() as tx:
-        await steering.pause(tx, call.id, org=call.principal.org, actor=call.principal.actor)
+        await (await _steers(call, tx)).pause(tx, call.id, org=call.principal.org, actor=call.principal.actor)
         return await _run(call, tx)
 
 
 async def resume(call: Call[None, None]) -> runs.Run:
     async with call.tx() as tx:
-        await steering.resume(tx, call.id, org=call.principal.org, actor=call.principal.actor)
+        await (await _steers(call, tx)).resume(tx, call.id, org=call.principal.org, actor=call.principal.actor)
         return await _run(call, tx)
 
 
@@ -150,6 +151,19 @@ async def diff(call: Call[None, None]) -> Differences:
     async with call.tx() as tx:
         found = await steering.diff(tx, call.id, call.path["other"], org=call.principal.org)
     return Differences([_different(one) for one in found])
+
+
+class _Steers(Protocol):
+    """What steers a run of a plan, or of a workflow."""
+
+    async def pause(self, tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None: ...
+
+    async def resume(self, tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None: ...
+
+
+async def _steers(call: Call[Any, Any], tx: Tx) -> _Steers:
+    found = await look.run(tx, call.id, org=call.principal.org)
+    return steering if found.kind == "workflow" else operate
 
 
 async def _must_be(call: Call[Any, Any], tx: Tx) -> None:
@@ -202,14 +216,14 @@ OPERATIONS = (
         errors=("NOT_FOUND", "CONFLICT", "INVALID_NAME", "INVALID_PAYLOAD"), example={"name": "approval", "value": True},
     ),
     Operation(
-        "POST", f"{_AT}/cancel", action="run.write", handler=cancel, summary="Cancel a workflow's run",
-        description="What it did is undone, unless `compensate` is false. A run that is over stays as it is.", body=Cancel,
-        answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), example={"compensate": True}, answer_example=_RUN,
+        "POST", f"{_AT}/cancel", action="run.write", handler=cancel, summary="Cancel a run of any kind",
+        description="What a workflow did is undone, unless `compensate` is false. A run that is over stays as it is.",
+        body=Cancel, answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), example={"compensate": True}, answer_example=_RUN,
     ),
     Operation(
-        "POST", f"{_AT}/pause", action="run.write", handler=pause, summary="Pause a workflow's run",
-        description="A step that runs is ended, and begins again when the run is resumed.", answer=runs.Run,
-        errors=("NOT_FOUND", "CONFLICT"), answer_example={**_RUN, "state": "paused"},
+        "POST", f"{_AT}/pause", action="run.write", handler=pause, summary="Pause a run of any kind",
+        description="A workflow's step that runs is ended, and begins again when the run is resumed; a DAG's goes on.",
+        answer=runs.Run, errors=("NOT_FOUND", "CONFLICT"), answer_example={**_RUN, "state": "paused"},
     ),
     Operation(
         "POST", f"{_AT}/resume", action="run.write", handler=resume, summary="Resume a paused or blocked run",

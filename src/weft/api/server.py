@@ -17,11 +17,12 @@ from starlette.middleware import Middleware
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from weft.access import oidc
+from weft.access import code_flow, oidc
 from weft.access.principal import Principal
 from weft.api import browser, policy, reply, request, routes, work_desk
 from weft.api.browser import Rules
 from weft.api.credentials import Credentials, Resolver
+from weft.api.demo import Stage
 from weft.api.denials import Denials
 from weft.api.dialect import WEFT, Application, Dialect
 from weft.api.endpoint import Endpoint, Service
@@ -66,6 +67,7 @@ def build(
     rules: Rules | None = None, sessions: Resolver | None = None, shares: Shares | None = None, dialect: Dialect = WEFT,
     applications: Sequence[Application] = (),
     queries: Queries | None = None, node: uuid.UUID | None = None, pages: Pages | None = None,
+    demo: Stage | None = None,
 ) -> Starlette:  # fmt: skip
     """The application. ConfigError if an operation is under no policy.
 
@@ -73,7 +75,8 @@ def build(
     for an application inside one process. `schemes` resolve credentials that are no keys, by their prefix; `sessions` what
     a browser's cookie says. `rules` are for browsers, `shares` say whose rate limits are what. `applications` are served
     beside Weft's own operations; with `operations` and `dialect` one is served alone. `queries` are the app's live queries,
-    `node` is the server's own. `pages` are shown where there is no operation.
+    `node` is the server's own. `pages` are shown where there is no operation. `demo` are
+    workers that may be crashed.
     """
     table = routes.operations() if operations is None else list(operations)
     policy.check(table, exempt=dialect.public)
@@ -90,7 +93,8 @@ def build(
         limiter=Limiter(database, shares=shares), strangers=Strangers(database), rules=rules or Rules(),
         sessions=sessions or Sessions(database).principal, live=Live(database, hub=hub, queries=queries),
         ledger=Ledger(database, node=node or ids.token()),
-        dialect=dialect, applications=tuple(applications), unlocked=Unlocked(database),
+        dialect=dialect, applications=tuple(applications), unlocked=Unlocked(database), demo=demo,
+        code_flow=code_flow.configured(database.settings, configured),
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in [*table, *(one for application in applications for one in application.mounted())]:

@@ -69,6 +69,8 @@ class Me(msgspec.Struct, kw_only=True):
     org_roles: list[str]
     csrf: str | None
     """With a session's cookie: what changes must say in the header X-Weft-CSRF."""
+    actions: list[str]
+    """What it may do; see docs/concepts/access.md."""
 
 
 async def create(call: Call[NewUser, None]) -> User:
@@ -123,6 +125,7 @@ async def me(call: Call[None, None]) -> Me:
     return Me(
         org=who.org, org_slug=org.slug, actor=who.actor, role=who.role, scopes=sorted(who.scopes),
         org_roles=sorted(who.org_roles), csrf=None if session is None else browser.csrf_token(session),
+        actions=policy.allowed(who),
     )  # fmt: skip
 
 
@@ -141,6 +144,7 @@ OPERATIONS = (
         answer_example={
             "org": "01890f3e-7b2c-7cc0-98c4-dc0c0c07398f", "org_slug": "example", "actor": "user:ada@example.com",
             "role": "writer", "scopes": [], "org_roles": ["role:finance"], "csrf": None,
+            "actions": ["me.read", "task.create", "task.read"],
         },
     ),
     Operation(

@@ -60,6 +60,12 @@ class Settings:
     oidc_org_claim: str | None = None
     """The claim in which tokens name the org by its slug. Unset: a subject must be a user of one org only."""
 
+    oidc_client_id: str | None = None
+    """What the issuer calls this server: people can then log in to its pages with the issuer. Unset: with a key only."""
+
+    oidc_client_secret: str | None = dataclasses.field(default=None, repr=False)
+    """What this server proves that with, if the issuer wants more than PKCE."""
+
     secret_key: str | None = dataclasses.field(default=None, repr=False)
     """Keys that seal secrets, in base64, separated by commas; the first is current."""
 
@@ -94,6 +100,8 @@ def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Setti
         "oidc_algorithm": env.get("WEFT_OIDC_ALGORITHM") or Settings.oidc_algorithm,
         "oidc_leeway": _number(env, "WEFT_OIDC_LEEWAY", default=Settings.oidc_leeway),
         "oidc_org_claim": env.get("WEFT_OIDC_ORG_CLAIM") or None,
+        "oidc_client_id": env.get("WEFT_OIDC_CLIENT_ID") or None,
+        "oidc_client_secret": env.get("WEFT_OIDC_CLIENT_SECRET") or None,
         "secret_key": env.get("WEFT_SECRET_KEY", "").strip() or None,
         "secret_key_file": Path(env["WEFT_SECRET_KEY_FILE"]) if env.get("WEFT_SECRET_KEY_FILE") else None,
         "rate_per_key": _number(env, "WEFT_RATE_PER_KEY", default=Settings.rate_per_key),

@@ -20,6 +20,7 @@ from weft.cli.stopping import Stopping
 from weft.client.client import Client
 from weft.net.guard import Unreachable
 from weft.sdk import loading
+from weft.web import bundle
 
 DEMO = "weft.cli.demo_app"
 _REFRESH = 0.5
@@ -38,10 +39,15 @@ class Stage:
     reload: bool
     url: str = ""
     key: str = ""
+    worker: reloading.Reloading | None = None
 
     @property
     def demo(self) -> bool:
         return self.target is None
+
+    def crash(self) -> int | None:
+        """For the demo: kills the worker beside the database; it is started anew."""
+        return None if self.worker is None else self.worker.crash()
 
     def say(self, line: str) -> None:
         """A line above the live view, if there is one."""
@@ -93,7 +99,7 @@ async def _develop(
 async def _served(stage: Stage, *, port: int | None) -> AsyncIterator[None]:
     """The API on loopback, with a key to it; this process also leads the upkeep."""
     chosen = port if port is not None else _free(serving.PORT)
-    async with serving.served(stage.app, port=chosen) as stage.url:
+    async with serving.served(stage.app, port=chosen, demo=stage if stage.demo else None) as stage.url:
         stage.key = await devkey.ready(stage.app)
         yield
 
@@ -113,6 +119,7 @@ async def _working(stage: Stage) -> AsyncIterator[None]:
         far += ["--log-level", "warning", "--http", stage.url]
         key = await devkey.ready(stage.app, role="worker")
         crew.append(reloading.Reloading(far, folder=None, say=stage.say, environ={"WEFT_KEY": key}))
+    stage.worker = crew[0]
     working_now = [asyncio.create_task(one.run()) for one in crew]
     try:
         yield
@@ -195,6 +202,7 @@ def _greeting(stage: Stage) -> list[str]:
     )  # fmt: skip
     return [
         f"Weft is running {what} on {where}.",
+        f"  its pages: {stage.url}/#key={stage.key}" if bundle.built() else "  its pages: not built; see `make ui`",
         f"  the API: {stage.url}  (what it can: /v1/openapi.json)",
         f"  its key: {stage.key}  (an admin's, of the org default)",
     ]

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from weft.api import browser, server, serving
+from weft.api.demo import Stage
 from weft.api.server import LogRequestId
 from weft.app import App
 from weft.cli.stopping import Stopping
@@ -20,7 +21,9 @@ _FORMAT = "%(asctime)s %(levelname)-7s %(name)s %(request_id)s: %(message)s"
 
 
 @contextlib.asynccontextmanager
-async def served(app: App, *, host: str = HOST, port: int = PORT, lead: bool = True) -> AsyncIterator[str]:
+async def served(
+    app: App, *, host: str = HOST, port: int = PORT, lead: bool = True, demo: Stage | None = None
+) -> AsyncIterator[str]:
     """The API of an app's database while the block lasts; answers its address."""
     database = await app.open()
     await serving.must_be_guarded(database, host=host)
@@ -32,7 +35,7 @@ async def served(app: App, *, host: str = HOST, port: int = PORT, lead: bool = T
         async with app.node(roles=roles, http_port=port) as hub:
             built = server.build(
                 database, hub=hub, rules=rules, applications=[APPLICATION], queries=app.queries, node=app.node_id,
-                pages=Pages(bundle.load(), policy=browser.PAGE),
+                pages=Pages(bundle.load(), policy=browser.PAGE), demo=demo,
             )  # fmt: skip
             async with serving.serving(built, listener=listener):
                 yield serving.address(listener)

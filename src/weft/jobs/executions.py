@@ -104,6 +104,13 @@ async def results(
     return found
 
 
+async def sign(tx: Tx, *, org: uuid.UUID) -> list[str]:
+    """Something that is different when the list of jobs, or how they went, may look different."""
+    row = await tx.row(SQL.sign_of_jobs, {"org_id": org, "most": WALK})
+    assert row is not None  # it only counts
+    return [str(value) for value in row]
+
+
 def preview(one: Job, *, now: dt.datetime, count: int) -> list[dt.datetime]:
     """The next times of a job, as if it were active."""
     wanted = definition.read(definition.said(one))

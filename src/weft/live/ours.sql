@@ -40,4 +40,3 @@ create trigger told_of_settings after insert or update of paused, max_running, r
     on weft.queues for each statement execute function weft.tell_some_change();
 
 revoke all on function weft.tell_change(), weft.tell_some_change() from public;
-grant execute on function weft.tell_change(), weft.tell_some_change() to weft_engine, weft_tenant;

@@ -19,7 +19,7 @@ class _Discovery(msgspec.Struct):
 
 async def fetch(issuer: str, jwks_url: str | None, *, allow: tuple[str, ...] = ()) -> bytes:
     """The JWKS at `jwks_url`, or where the issuer's discovery document says. Unreachable or Refused if there is none."""
-    allowed = (*allow, *(_host(url) for url in (issuer, jwks_url) if url is not None))
+    allowed = (*allow, *(host(url) for url in (issuer, jwks_url) if url is not None))
     if jwks_url is None:
         found = await _get(f"{issuer.rstrip('/')}/.well-known/openid-configuration", allow=allowed)
         try:
@@ -40,7 +40,8 @@ async def _get(url: str, *, allow: tuple[str, ...]) -> bytes:
     return answer.body
 
 
-def _host(url: str) -> str:
+def host(url: str) -> str:
+    """Host and port as the guard's list of allowed ones has them."""
     parts = urllib.parse.urlsplit(url)
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)

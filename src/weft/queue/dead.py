@@ -9,14 +9,18 @@ import uuid
 from typing import Literal
 
 from weft.base import errors
+from weft.db import statements
 from weft.db.tx import Tx
 from weft.queue import search, tasks
 from weft.queue.counts import CAP, Count
 from weft.queue.search import Filter
 
+SQL = statements.load("weft.queue")
+
 What = Literal["redrive", "discard"]
 
 BATCH = 500
+_SIGNED = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,3 +59,10 @@ async def remaining(tx: Tx, *, org: uuid.UUID, filter: Filter, before: uuid.UUID
     """How many dead tasks match, counted no further than a walk goes."""
     found = await search.find(tx, org=org, filter=filter, before=before, limit=CAP)
     return Count(len(found.ids), found.before is not None)
+
+
+async def sign(tx: Tx, *, org: uuid.UUID) -> list[str]:
+    """Something that is different when the dead letter list may look different."""
+    row = await tx.row(SQL.sign_of_dead, {"org_id": org, "most": _SIGNED})
+    assert row is not None  # it only counts
+    return [str(value) for value in row]

@@ -71,6 +71,10 @@ class Bundle:
         return self.files.get(path.lstrip("/"))
 
 
+def built(folder: Path = DIST) -> bool:
+    return (folder / INDEX).is_file()
+
+
 def load(folder: Path = DIST) -> Bundle:
     """Whatever is in the folder; nothing, if the UI was not built. Maps of sources and marks of the build stay at home."""
     found = [one for one in folder.rglob("*") if one.is_file()] if folder.is_dir() else []

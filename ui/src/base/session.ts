@@ -71,7 +71,7 @@ export async function logout(): Promise<void> {
 
 const RANK = { reader: 0, writer: 1, admin: 2, operator: 3, worker: -1, attempt: -1 } as const;
 
-/** Whether buttons of this kind make sense: of `writer`, `admin` or `operator`. */
+/** Whether a button makes sense: by the action the server would ask its policy for, or by the role where none is named. */
 export function may(me: Me | null, least: "reader" | "writer" | "admin" | "operator", action?: string): boolean {
   if (!me) return false;
   if (action && me.actions) return me.actions.includes(action);

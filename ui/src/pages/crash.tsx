@@ -1,4 +1,4 @@
-import { get, post } from "../base/api";
+import { act, get } from "../base/api";
 import { useRead } from "../base/query";
 import { useMe, may } from "../base/session";
 import { confirm } from "../parts/dialog";
@@ -13,7 +13,7 @@ interface Crashed {
 export function Crash() {
   const me = useMe();
   const offered = useRead<{ crash: boolean }>("/v1/demo");
-  if (!offered.data?.crash || !may(me, "writer")) return null;
+  if (!offered.data?.crash || !may(me, "writer", "demo.crash")) return null;
   const crash = async (): Promise<void> => {
     const yes = await confirm({
       title: "Crash a worker?", verb: "Crash it", danger: true,
@@ -21,7 +21,7 @@ export function Crash() {
     });
     if (!yes) return;
     const before = await get<{ items: unknown[] }>("/v1/nodes").catch(() => null);
-    const done = await told(() => post<Crashed>("/v1/demo/crash"), (one) => one.message ?? `The worker with pid ${one.pid} was killed.`);
+    const done = await told(() => act<Crashed>("/v1/demo/crash"), (one) => one.message ?? `The worker with pid ${one.pid} was killed.`);
     if (done && before) toast("Its node is marked dead in a few seconds; its tasks run again elsewhere.");
   };
   return <button type="button" className="danger" onClick={() => void crash()}>Crash a worker</button>;

@@ -46,7 +46,7 @@ export default function LabTaskPage({ match }: { match: Match }) {
     () => act(`/aiopslab/tasks/${id}`, "DELETE"), "Cancelled").then(task.again);
   return (
     <Page title={data.problem_id} crumbs={crumbs} badge={<StateBadge state={data.status} />}
-      actions={OPEN.includes(data.status) && may(me, "writer", "task.write") && <button type="button" className="danger" onClick={cancel}>Cancel …</button>}>
+      actions={OPEN.includes(data.status) && may(me, "writer", "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel …</button>}>
       {data.error_details && <div className="failure"><p><strong>{clean(data.error_details)}</strong></p></div>}
       <Card>
         <Facts of={[

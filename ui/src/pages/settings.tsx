@@ -14,15 +14,15 @@ import { You } from "./settings_you";
 /** What only admins may see is shown to others as such, rather than hidden: they learn whom to ask. */
 export default function Settings() {
   const me = useMe();
-  const admin = (page: ReactNode): ReactNode => (may(me, "admin") ? page : <Empty title="Only admins see this">Your role is {me?.role}. Ask an admin of {me?.org_slug}.</Empty>);
+  const admin = (action: string, page: ReactNode): ReactNode => (may(me, "admin", action) ? page : <Empty title="Only admins see this">Your role is {me?.role}. Ask an admin of {me?.org_slug}.</Empty>);
   const tabs: Tab[] = [
     { name: "you", label: "You", show: () => <You /> },
     { name: "orgs", label: "Orgs", show: () => <Orgs /> },
-    { name: "users", label: "Users", show: () => admin(<Users />) },
-    { name: "roles", label: "Roles", show: () => admin(<Roles />) },
-    { name: "keys", label: "Keys", show: () => admin(<Keys />) },
-    { name: "secrets", label: "Secrets", show: () => admin(<Secrets />) },
-    { name: "audit", label: "Audit", show: () => admin(<Audit />) },
+    { name: "users", label: "Users", show: () => admin("user.read", <Users />) },
+    { name: "roles", label: "Roles", show: () => admin("role.read", <Roles />) },
+    { name: "keys", label: "Keys", show: () => admin("key.read", <Keys />) },
+    { name: "secrets", label: "Secrets", show: () => admin("secret.read", <Secrets />) },
+    { name: "audit", label: "Audit", show: () => admin("audit.read", <Audit />) },
   ];
   return <Page title="Settings"><Tabs label="Settings" tabs={tabs} /></Page>;
 }

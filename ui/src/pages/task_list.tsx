@@ -64,7 +64,7 @@ export function TaskList({ queue, fixed = {} }: { queue?: string; fixed?: Args }
         !list.error && <Empty title="No task is like this" command={`weft enqueue hello '{"name": "you"}'${queue ? ` --queue ${queue}` : ""}`}>Take away a filter, or enqueue one:</Empty>
       ) : (
         <Table label="Tasks" rows={list.items} id={(one) => one.id} columns={queue ? COLUMNS.filter((one) => one.name !== "queue") : COLUMNS} to={(one) => `/tasks/${one.id}`}
-          more={list.more} next={list.next} {...(may(me, "writer", "task.write") ? { chosen, choose: setChosen } : {})} />
+          more={list.more} next={list.next} {...(may(me, "writer", "task.cancel") ? { chosen, choose: setChosen } : {})} />
       )}
     </>
   );

@@ -63,11 +63,17 @@ delete from weft.steps as s
 where s.id = any(array(select g.id from gone as g));
 
 -- name: set_run_state
-update weft.runs as r
-set state = %(state)s,
-    error = case when %(state)s in ('cancelled', 'failed') then %(error)s::jsonb else r.error end,
-    finished_at = case when %(state)s in ('completed', 'failed', 'cancelled', 'compensated') then weft.now() end
-where r.id = %(id)s::uuid;
+with changed as (
+    update weft.runs as r
+    set state = %(state)s,
+        error = case when %(state)s in ('cancelled', 'failed') then %(error)s::jsonb else r.error end,
+        finished_at = case when %(state)s in ('completed', 'failed', 'cancelled', 'compensated') then weft.now() end
+    where r.id = %(id)s::uuid
+    returning r.id
+)
+insert into weft.change_inbox (table_name, op, ids)
+select 'runs', 'UPDATE', array[c.id]
+from changed as c;
 
 -- name: reopen_run
 update weft.runs as r

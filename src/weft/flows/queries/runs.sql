@@ -74,9 +74,15 @@ set params = %(params)s::jsonb,
 where r.id = %(id)s::uuid;
 
 -- name: fail_run
-update weft.runs as r
-set state = 'failed', error = %(error)s::jsonb, started_at = coalesce(r.started_at, weft.now()), finished_at = weft.now()
-where r.id = %(id)s::uuid;
+with changed as (
+    update weft.runs as r
+    set state = 'failed', error = %(error)s::jsonb, started_at = coalesce(r.started_at, weft.now()), finished_at = weft.now()
+    where r.id = %(id)s::uuid
+    returning r.id
+)
+insert into weft.change_inbox (table_name, op, ids)
+select 'runs', 'UPDATE', array[c.id]
+from changed as c;
 
 -- name: be_patient
 select set_config('lock_timeout', %(patience)s, true);

@@ -29,9 +29,15 @@ where t.id = %(id)s::uuid and t.state in ('blocked', 'scheduled')
 returning weft.wake(t.org_id, t.lane);
 
 -- name: set_workflow_state
-update weft.runs as r
-set state = %(state)s, error = %(error)s::jsonb, finished_at = null
-where r.id = %(id)s::uuid;
+with changed as (
+    update weft.runs as r
+    set state = %(state)s, error = %(error)s::jsonb, finished_at = null
+    where r.id = %(id)s::uuid
+    returning r.id
+)
+insert into weft.change_inbox (table_name, op, ids)
+select 'runs', 'UPDATE', array[c.id]
+from changed as c;
 
 -- A run that was over goes on: its task is there again, and knows that it has a history.
 -- name: reopen_workflow
@@ -45,6 +51,9 @@ task as (
     from weft.runs as r
     where r.id = %(id)s::uuid
     returning org_id, lane
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids) values ('runs', 'UPDATE', array[%(id)s::uuid])
 )
 update weft.runs as r
 set state = 'running', error = null, output = null, finished_at = null, reruns = r.reruns + 1

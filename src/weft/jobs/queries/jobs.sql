@@ -248,3 +248,18 @@ from weft.jobs as j
 where j.org_id = %(org_id)s and j.status <> 'DELETED'
 order by j.id desc
 limit %(take)s;
+
+-- Different when the list of jobs, or how their executions went, may look different.
+-- name: sign_of_jobs
+select
+    count(*), max(j.updated_at), max(j.last_run_time), min(j.next_run_time), max(j.version), count(t.id),
+    count(t.id) filter (where t.state = 'running')
+from (
+    select j.id, j.updated_at, j.last_run_time, j.next_run_time, j.version
+    from weft.jobs as j
+    where j.org_id = %(org_id)s
+    order by j.id desc
+    limit %(most)s
+) as j
+left join weft.tasks as t
+    on t.job_id = j.id;

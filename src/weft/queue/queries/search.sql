@@ -318,3 +318,13 @@ union all
     limit %(take)s
 )
 limit %(take)s;
+
+-- name: sign_of_dead
+select count(*), max(d.id::text)
+from (
+    select h.id
+    from weft.task_history as h
+    where h.org_id = %(org_id)s and h.reason in ('dead', 'lost')
+    order by h.id desc
+    limit %(most)s
+) as d;
