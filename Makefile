@@ -74,7 +74,7 @@ bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
 chaos: $(STAMP)
-	WEFT_LONG=1 WEFT_SCHEDULER_KILLS=100 $(BIN)/python -m pytest -m "chaos or long" -rs
+	WEFT_LONG=1 WEFT_SCHEDULER_KILLS=100 WEFT_WORKFLOW_KILLS=100 WEFT_WORKFLOW_RUNS=1000 $(BIN)/python -m pytest -m "chaos or long" -rs
 	PYTHONPATH=tests $(BIN)/python tests/chaos/drive.py $(ARGS)
 
 clean:

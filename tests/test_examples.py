@@ -18,6 +18,11 @@ SAYS = {
     "batches": ["a call with several rows", "stored ada", "failed: no name", "stored grace"],
     "dag": ["in 'load': the warehouse is away", "again: ['load']", "{'result': 14}", "square completed [1, 4, 9]"],
     "checkout": ["o-1: ['hat shipped', 'coat shipped']", "refunded payment of 700", "o-2: compensated because not approved"],
+    "flows": [
+        "hello: {'message': 'Hello, Ada'}", "['Atlantis: there is no Atlantis in de']", "'pages': 2", "deployed 1.2",
+        "'note': '2 results'", "etl: {'rows': [1, 1]", "'variants': 2000", "'state': 'declined'", "NY, 2000 to 2020",
+        "'alert for oven'", "'winner': ", "'s3://safe/wiki.sql'",
+    ],
     "from_sync_code": ["the same task: True created: False", "5"],
     "hello": ["sent to ada@example.com", "info sending {'to': 'ada@example.com'}"],
     "live": ["Oslo has 0", "Oslo has 1", "Oslo has 2"],

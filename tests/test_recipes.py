@@ -80,7 +80,8 @@ def folder() -> Iterator[Path]:
 
 
 def test_the_recipes_are_these() -> None:
-    assert [page.stem for page in RECIPES] == ["django", "exactly-once", "fan-out", "fastapi", "periodic", "sqlalchemy"]
+    known = ["django", "exactly-once", "fan-out", "fastapi", "periodic", "sqlalchemy", "workflows"]
+    assert [page.stem for page in RECIPES] == known
 
 
 @pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)

@@ -22,7 +22,12 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-@pytest.mark.parametrize(("page", "at_least"), [("tutorial.md", 25), ("start.md", 5), ("from-cron-to-dag.md", 14)])
+PAGES = [
+    ("tutorial.md", 25), ("start.md", 5), ("from-cron-to-dag.md", 14), ("order-workflow.md", 14), ("afl-tutorial.md", 14),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "at_least"), PAGES)
 def test_every_pasted_block_works(folder: Path, page: str, at_least: int) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

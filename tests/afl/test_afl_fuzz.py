@@ -25,7 +25,7 @@ WORDS = [
     "case _ => {", "case s.y > 1 => {", "catch {", "andThen foreach v in [1, 2] {", "with Retry(maxAttempts = 2)",
 ]  # fmt: skip
 TOTAL = int(os.environ.get("WEFT_AFL_FUZZ", "2400"))
-PARTS = 20 if TOTAL > 20_000 else 4
+PARTS = max(4, TOTAL // 1000)
 
 
 def soup(dice: random.Random) -> str:

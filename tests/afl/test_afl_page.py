@@ -43,6 +43,7 @@ def test_everything_that_timeout_and_retry_take_is_told() -> None:
 @pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "concepts" / "afl.md"], ids=lambda page: page.parent.name)
 def test_the_examples_do_what_they_say(page: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # for the account that the server runs under
         assert blocks.Reader(Path(folder)).follow(page) > 0
 
 

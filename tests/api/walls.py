@@ -74,7 +74,7 @@ class Planted:
 async def plant(database: Database, slug: str, *, app: Any) -> Planted:
     """An org with some of everything."""
     words = iter(f"{slug}-canary-{uuid.uuid4().hex[:12]}" for _ in range(1000))
-    what = ("queue", "kind", "lock", "role", "tag", "correlation", "dedupe", "idem", "secret", "dag")
+    what = ("queue", "kind", "lock", "role", "tag", "correlation", "dedupe", "idem", "secret", "dag", "flow")
     name = {one: f"{slug}-{one}" for one in what}
     canaries: list[str] = []
 
@@ -148,8 +148,9 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
         kept = await client.put(f"/v1/secrets/{name['secret']}", json={"value": canary()}, headers=as_admin)
         assert kept.is_success, kept.text
         found += await _planted_dag(client, as_admin, name["dag"], canary)
+        found += await _planted_flow(client, as_admin, name["flow"], canary)
         cursors = []
-        for path in ("tasks", "keys", "dead", "users", "audit", "jobs", "dags", "runs"):
+        for path in ("tasks", "keys", "dead", "users", "audit", "jobs", "dags", "runs", "flows", "runners"):
             listed = await client.get(f"/v1/{path}?limit=1", headers=as_admin)
             cursors.append(listed.json()["next_cursor"])
     async with database.tx() as tx:
@@ -190,6 +191,25 @@ async def _planted_dag(client: Any, head: dict[str, str], name: str, canary: Cal
         [step] = steps.json()["items"]
         found += [made.json()["dag_id"], run.json()["dag_run_id"], step["id"], step["task_id"]]
         found += [one["task_id"] for one in made.json()["tasks"]]
+    return found
+
+
+async def _planted_flow(client: Any, head: dict[str, str], name: str, canary: Callable[[], str]) -> list[str]:
+    """Flows, each with a run and its steps; ids of one of them."""
+    found: list[str] = []
+    for title in (f"{name}-2", name):
+        facet = f"Ask{canary().rpartition('-')[2]}"
+        text = (
+            f'namespace here {{ /** {canary()} */ event facet {facet}(q: String = "{canary()}") => (a: String) '
+            f'workflow W(q: String) => (a: String) andThen {{ s = {facet}(q = $.q) yield W(a = s.a) }} }}'
+        )
+        body = {"name": title, "path": canary(), "sources": [{"name": canary(), "text": text}]}
+        made = await client.post("/v1/flows", json=body, headers=head)
+        assert made.is_success, made.text
+        run = await client.post("/v1/runners", json={"flow": title, "params": {"q": canary()}}, headers=head)
+        assert run.is_success, run.text
+        steps = await client.get(f"/v1/runs/{run.json()['id']}/steps", headers=head)
+        found = [made.json()["id"], run.json()["id"], steps.json()["items"][0]["id"], made.json()["workflows"][0]["id"]]
     return found
 
 

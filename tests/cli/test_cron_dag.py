@@ -88,6 +88,9 @@ def test_a_dag_is_drawn(file: Path) -> None:
     assert weft("dag", "graph", str(file), "--format", "mermaid").output == (
         'flowchart LR\n  n0["extract (for each)"]\n  n1["clean"]\n  n0 --> n1\n')  # fmt: skip
     assert '"extract" -> "clean";' in weft("dag", "graph", str(file), "--format", "dot").output
+    assert json.loads(weft("dag", "graph", str(file), "--json").output) == [
+        {"name": "extract", "after": []}, {"name": "clean", "after": ["extract"]},
+    ]  # fmt: skip
 
 
 def test_a_file_that_is_no_text_is_refused(file: Path) -> None:

@@ -98,6 +98,8 @@ async def test_a_rotation_that_dies_in_the_middle_is_completed_by_the_next(datab
 async def test_keygen_makes_what_a_ring_takes(database_url: str) -> None:
     code, said = await Shell(DATABASE_URL=database_url)("secret", "keygen")
     assert code == 0 and len(keyring.parse(said, where="x")) == 1
+    code, said = await Shell(DATABASE_URL=database_url)("secret", "keygen", "--json")
+    assert code == 0 and len(keyring.parse(json.loads(said)["key"], where="x")) == 1
 
 
 async def test_verify_says_what_is_wrong_and_fails(database_url: str) -> None:

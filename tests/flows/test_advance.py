@@ -10,16 +10,18 @@ import pytest
 import test_afl_by_hand as by_hand
 from running import Failure, Known
 
+import hands as hands_of
 from weft.base import ids, json
 from weft.db.database import Database
-from weft.flows import afterwards, chores, start
+from weft.flows import afterwards, chores, operate, start
 from weft.flows.advance import Hands
 from weft.flows.start import Wish
-from weft.plan.model import Block, Node, Plan, Task
-from weft.queue import claim
+from weft.plan.expression import Apply, Value
+from weft.plan.model import Block, Compute, Field, Node, Plan, Task
+from weft.queue import claim, promote
 from weft.queue.lanes import Lane, Take
 from weft.queue.model import Claimed
-from weft.settle.outcome import Outcome
+from weft.settle.outcome import How, Outcome
 from weft.settle.settle import settle
 
 Do = Callable[[str, dict[str, Any]], Any]
@@ -152,6 +154,7 @@ async def test_what_a_worker_cannot_take_is_left_for_others(database: Database, 
     "insert into weft.queues (org_id, name, max_running) values ('00000000-0000-0000-0000-000000000000', 'default', 5)",
     "insert into weft.queues (org_id, name, paused) select id, 'default', true from weft.orgs",
     "update weft.orgs set max_concurrent = 9",
+    "update weft.orgs set suspended_at = weft.now()",
 ])  # fmt: skip
 async def test_under_a_limit_nothing_is_handed_over(database: Database, limit: str) -> None:
     async with database.tx() as tx:
@@ -216,3 +219,54 @@ async def test_a_lost_lease_tells_a_run_nothing(database: Database) -> None:
         settled = await settle(tx, [Outcome(first, "completed")])
         assert len(settled.lost) == 1 and settled.advanced is None
         assert not await tx.value("select count(*) from weft.run_inbox")
+
+
+POOLED = Node("a", Task("t", options={"pool": Value("few"), "max_attempts": Value(2)}))
+
+
+@pytest.mark.parametrize("how", ["failed", "lost", "released"])
+@pytest.mark.parametrize("node", [Node("a", Task("t")), POOLED])
+async def test_what_comes_back_while_its_run_is_paused_waits_for_the_run(database: Database, node: Node, how: How) -> None:
+    async with database.tx() as tx:
+        made = await start.start_plan(tx, Plan("one", "main", (Block("main", nodes=(node,)),)), org=ids.DEFAULT_ORG)
+        task = await hands_of.claim_one(tx, kinds=["t"])
+    async with database.tx() as tx:
+        await operate.pause(tx, made.id, org=ids.DEFAULT_ORG, actor="me")
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(task, how)])
+        await promote.unblock(tx)
+        assert await tx.value("select state from weft.tasks") == "blocked"
+    async with database.tx() as tx:
+        await operate.resume(tx, made.id, org=ids.DEFAULT_ORG, actor="me")
+        assert await tx.value("select state from weft.tasks") == ("scheduled" if how == "failed" else "ready")
+
+
+async def test_what_follows_a_mark_waits_for_a_paused_run(database: Database) -> None:
+    async with database.tx() as tx:
+        made = await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)
+        await operate.pause(tx, made.id, org=ids.DEFAULT_ORG, actor="me")
+        await operate.mark(tx, made.id, org=ids.DEFAULT_ORG, node="a", state="completed", actor="me")
+    assert await claimed(database, 9) == []
+    async with database.tx() as tx:
+        await operate.resume(tx, made.id, org=ids.DEFAULT_ORG, actor="me")
+    [task] = await claimed(database, 9)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(task, "completed")])
+        assert await tx.value("select state from weft.runs") == "completed"
+
+
+FAILS = Apply("+", (Value("x"), Value(1)))
+
+
+@pytest.mark.parametrize(("node", "caught"), [
+    (Node("a", Compute(Value(1)), when=FAILS, catch="catch"), [-1]),
+    (Node("a", Compute(FAILS), foreach=Value([1, 2]), catch="catch"), [0, 1]),
+    (Node("a", Compute(Value(1)), foreach=FAILS, catch="catch"), []),
+])  # fmt: skip
+async def test_elements_are_caught_each_and_their_list_is_not(database: Database, node: Node, caught: list[int]) -> None:
+    catch = Block("catch", params=(Field("error"), Field("error_type")), nodes=(Node("b", Compute(FAILS)),), within="main")
+    async with database.tx() as tx:
+        await start.start_plan(tx, Plan("p", "main", (Block("main", nodes=(node,)), catch)), org=ids.DEFAULT_ORG)
+        rows = await tx.rows("select element from weft.steps where catching order by element")
+        assert [row[0] for row in rows] == caught
+        assert await tx.value("select state from weft.runs") == "failed"

@@ -330,20 +330,30 @@ async def test_a_transaction_commits_with_its_checkpoint(app: App, database_url:
 
 
 async def test_a_run_begins_again_without_its_history(app: App) -> None:
+    calls: list[int] = []
+
     @app.step
     async def add(n: int) -> int:
+        calls.append(n)
         return n + 1
 
     @app.workflow
     async def loops(n: int) -> int:
         n = await add(n)
         if n < 5:
+            # what it ends with is not the next life's: a step, a time that came, a signal that was taken
+            if n == 2:
+                await app.sleep("1ms")
+            if n == 3:
+                await app.wait_for("go")
             app.continue_as_new(n=n)
         return n
 
     run = await app.start(loops, 0)
-    await run_pending(app)
-    assert await app.runs.result(run.id, timeout=30) == 5
+    await app.signal(run.id, "go")
+    async with app.worker(concurrency=2):
+        assert await app.runs.result(run.id, timeout=60) == 5
+    assert calls == [0, 1, 2, 3, 4]
     assert len(await nodes(app, run.id)) == 1
 
 
@@ -364,3 +374,17 @@ async def test_a_key_starts_once_and_a_transaction_of_ones_own_starts_and_signal
     assert await app.runs.result(second.id, timeout=30) == 1
     assert await app.runs.result(first.id, timeout=30) == 2
     assert (await app.runs.get(row[0])).state == "waiting"
+
+
+async def test_what_is_to_do_is_not_forgotten_when_something_comes_at_the_same_time(app: App) -> None:
+    @app.workflow
+    async def part(n: int) -> int:
+        return n
+
+    @app.workflow
+    async def whole(parts: int) -> int:
+        return sum(await app.map(part, range(parts), limit=3))
+
+    run = await app.start(whole, 12)
+    async with app.worker(concurrency=4):
+        assert await app.runs.result(run.id, timeout=120) == 66

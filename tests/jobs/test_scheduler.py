@@ -7,6 +7,7 @@ import pytest
 from frozen import Frozen
 
 import hands
+from weft.access import orgs
 from weft.base import errors, ids
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -252,3 +253,17 @@ async def test_executions_of_pruned_tasks_go_with_them(tx: Tx) -> None:
     assert await scheduler.prune(tx) == 1
 
 
+
+
+async def test_in_a_suspended_org_times_pass_and_what_is_wanted_once_waits(tx: Tx) -> None:
+    cron, once = await make(tx), await make(tx, "once", delay_seconds=60)
+    at = await late(tx, cron, HOUR)
+    await late(tx, once)
+    await orgs.change(tx, id=ORG, suspended=True, actor="test")
+    assert await fire(tx) == 2
+    after = await manage.get(tx, id=cron.id, org=ORG)
+    assert await states(tx, cron) == [] and after.next_run_time == at + HOUR + MINUTE and after.last_run_time is None
+    assert [status for _, status in await states(tx, once)] == ["QUEUED"]
+    assert await hands.claim_plain(tx, kinds=["report"]) == []
+    await orgs.change(tx, id=ORG, suspended=False, actor="test")
+    assert len(await hands.claim_plain(tx, kinds=["report"])) == 1

@@ -14,11 +14,17 @@ from weft.plan.model import Block, Call, Compute, Node, Plan, Task
 from weft.plan.rules import Ending
 
 Done = Callable[[Known], None]
+Path = tuple[tuple[str, int, bool], ...]
+"""Where a step is: the (node, element, catching) of each step around it, then its own."""
 Handler = Callable[[str, Any], Any]
 
 
 class Failure(Exception):
     """What a handler raises: its words are the error."""
+
+    def __init__(self, message: str, state: str = "failed") -> None:
+        super().__init__(message)
+        self.state = state
 
 
 def run(plan: Plan, params: Mapping[str, Any], do: Handler, *, seed: int = 0) -> "Run":
@@ -37,12 +43,14 @@ class Run:
         self.log: list[str] = []
         self.result: Known | None = None
         self.scopes: list[Running] = []
+        self.steps: dict[Path, Known] = {}
+        """How each ended: nodes, elements, and the blocks that caught them."""
 
     def to_the_end(self, params: Mapping[str, Any]) -> "Run":
         def ended(known: Known) -> None:
             self.result = known
 
-        self.call(self.plan.entry, dict(params), Scope(run={"id": "r1"}), ended)
+        self.call(self.plan.entry, dict(params), Scope(run={"id": "r1"}), ended, ())
         while self.agenda or self.tasks:
             if self.agenda:
                 self.agenda.popleft()()
@@ -51,7 +59,7 @@ class Run:
         assert self.result is not None, "nothing is left to do and the run has not ended"
         return self
 
-    def call(self, name: str, args: dict[str, Any], scope: Scope, done: Done) -> None:
+    def call(self, name: str, args: dict[str, Any], scope: Scope, done: Done, path: Path) -> None:
         block = self.blocks[name]
         outer = scope if block.within is not None else Scope(run=scope.run)
         try:
@@ -59,7 +67,7 @@ class Run:
         except errors.WeftError as error:
             done(failed(error))
             return
-        self.scopes.append(Running(self, block, self.edges[name], outer, params, done))
+        self.scopes.append(Running(self, block, self.edges[name], outer, params, done, path))
 
     def task(self, node: Node, work: Task, scope: Scope, done: Done) -> None:
         args = evaluate.evaluate(work.args, scope)
@@ -80,8 +88,10 @@ class Run:
 class Running:
     """A block that runs."""
 
-    def __init__(self, run: Run, block: Block, edges: Edges, outer: Scope, params: dict[str, Any], done: Done) -> None:
-        self.run, self.block, self.edges, self.done = run, block, edges, done
+    def __init__(
+        self, run: Run, block: Block, edges: Edges, outer: Scope, params: dict[str, Any], done: Done, path: Path
+    ) -> None:  # fmt: skip
+        self.run, self.block, self.edges, self.done, self.path = run, block, edges, done, path
         self.nodes = {node.name: node for node in block.nodes}
         self.known: dict[str, Known] = {}
         self.scope = Scope(params=params, nodes=self.known, run=outer.run, outer=outer)
@@ -100,11 +110,18 @@ class Running:
             if node.when is not None and not evaluate.condition(node.when, self.scope):
                 self.end(node, Known("skipped"))
             elif node.foreach is None:
-                self.instance(node, self.scope, lambda known: self.end(node, known))
+                self.instance(node, -1, self.scope, lambda known: self.end(node, known))
             else:
                 self.each(node, evaluate.elements(node.foreach, self.scope))
         except errors.ExpressionFailed as error:
-            self.end(node, failed(error))
+            self.unfit(node, failed(error))
+
+    def unfit(self, node: Node, known: Known) -> None:
+        """Whether a node runs, or on what, cannot be said. The catch of a node with foreach is for its elements."""
+        if node.foreach is None:
+            self.caught(node, -1, self.scope, lambda ended: self.end(node, ended))(known)
+        else:
+            self.end(node, known)
 
     def each(self, node: Node, elements: list[Any]) -> None:
         found: dict[int, Known] = {}
@@ -113,7 +130,7 @@ class Running:
 
         def ended(number: int, known: Known) -> None:
             nonlocal count
-            found[number] = known
+            found[number] = self.run.steps[*self.path, (node.name, number, False)] = known
             count = count.plus(ending(known))
             if count.ending == "completed":
                 self.end(node, Known("completed", [found[one].output for one in range(len(elements))]))
@@ -124,7 +141,7 @@ class Running:
 
         def following() -> None:
             number, element = waiting.popleft()
-            self.instance(node, self.scope.inside({node.item: element}), lambda known: ended(number, known))
+            self.instance(node, number, self.scope.inside({node.item: element}), lambda known: ended(number, known))
 
         if not elements:
             self.end(node, Known("completed", []))
@@ -132,15 +149,8 @@ class Running:
             if waiting:
                 following()
 
-    def instance(self, node: Node, scope: Scope, done: Done) -> None:
-        def caught(known: Known) -> None:
-            if known.state == "completed" or node.catch is None:
-                done(known)
-            else:
-                given = {"error": known.error["message"], "error_type": known.error["type"], **scope.params}
-                wanted = {field.name for field in self.run.blocks[node.catch].params}
-                self.run.call(node.catch, {name: given[name] for name in wanted if name in given}, scope, done)
-
+    def instance(self, node: Node, number: int, scope: Scope, done: Done) -> None:
+        caught = self.caught(node, number, scope, done)
         try:
             match node.work:
                 case Task() as work:
@@ -148,19 +158,38 @@ class Running:
                 case Compute(value=value):
                     caught(Known("completed", evaluate.evaluate(value, scope)))
                 case Call(block=name, args=args):
-                    self.run.call(name, evaluated(args, scope), scope, caught)
+                    path: Path = (*self.path, (node.name, number, False))
+                    self.run.call(name, evaluated(args, scope), scope, caught, path)
         except errors.ExpressionFailed as error:
             caught(failed(error))
 
+    def caught(self, node: Node, number: int, scope: Scope, done: Done) -> Done:
+        """How an instance ends, if what it does ends like this."""
+        path: Path = (*self.path, (node.name, number, True))
+
+        def over(known: Known) -> None:
+            self.run.steps[path] = known
+            done(known)
+
+        def ended(known: Known) -> None:
+            if known.state == "completed" or node.catch is None:
+                done(known)
+            else:
+                given = {"error": known.error["message"], "error_type": known.error["type"], **scope.params}
+                wanted = {field.name for field in self.run.blocks[node.catch].params}
+                self.run.call(node.catch, {name: given[name] for name in wanted if name in given}, scope, over, path)
+
+        return ended
+
     def end(self, node: Node, known: Known) -> None:
         assert node.name not in self.known, f"{node.name} ended twice"
-        self.known[node.name] = known
+        self.known[node.name] = self.run.steps[*self.path, (node.name, -1, False)] = known
         self.count = self.count.plus(ending(known), tolerated=node.allow_failure)
         following = frontier.advance(self.edges, {node.name: ending(known)}, self.tallies)
         assert not following.missing
         self.tallies |= following.tallies
         for name, decided in following.ended.items():
-            self.known[name] = Known(decided)
+            self.known[name] = self.run.steps[*self.path, (name, -1, False)] = Known(decided)
             self.count = self.count.plus(decided)
         self.begin(following.ready)
         self.run.agenda.append(self.close)
@@ -185,7 +214,8 @@ def evaluated(args: Mapping[str, Expression], scope: Scope) -> dict[str, Any]:
 
 
 def failed(error: Exception) -> Known:
-    return Known("failed", error={"type": type(error).__name__, "message": str(error)})
+    state = error.state if isinstance(error, Failure) else "failed"
+    return Known(state, error={"type": type(error).__name__, "message": str(error)})
 
 
 def ending(known: Known) -> Ending:

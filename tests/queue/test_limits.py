@@ -16,8 +16,8 @@ from weft.access import orgs
 from weft.base import errors, ids
 from weft.db.database import Database
 from weft.db.tx import Tx
-from weft.queue import limits, tasks
-from weft.queue.lanes import Lane
+from weft.queue import claim, explain, limits, tasks
+from weft.queue.lanes import Lane, Take
 from weft.queue.limits import Room
 from weft.queue.tasks import QueueSettings
 
@@ -251,3 +251,17 @@ def test_dividing_gives_no_more_than_is_wanted_or_free(weights: list[int], want:
     takes = limits.divide(lanes, room=Room({"org org": free}), want=want, turn=turn)
     assert sum(takes.values()) == min(want, free)
     assert all(take > 0 for take in takes.values())
+
+
+async def test_nothing_of_a_suspended_org_is_claimed_until_it_is_lifted(tx: Tx) -> None:
+    plain, keyed = await hands.put(tx), await hands.put(tx, concurrency_key="k")
+    warm = [Take(Lane("default", str(ORG), plain=True), 9)]
+    await orgs.change(tx, id=ORG, suspended=True, actor="test")
+    assert await hands.claim_plain(tx) == [] and await hands.claim_special(tx) == []
+    assert await claim.plain(tx, node_id=hands.NODE, token=str(ids.token()), kinds=["mail"], takes=warm) == []
+    special = [Lane("default", str(ORG), plain=False)]
+    taken = await limits.claim(tx, node_id=hands.NODE, token=str(ids.token()), kinds=["mail"], lanes=special, want=9)
+    assert taken.tasks == []
+    assert (await explain.explain(tx, id=uuid.UUID(plain), org=ORG)).code == "suspended"
+    await orgs.change(tx, id=ORG, suspended=False, actor="test")
+    assert {one.id for one in await hands.claim_plain(tx) + await hands.claim_special(tx)} == {plain, keyed}

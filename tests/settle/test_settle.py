@@ -212,3 +212,14 @@ async def test_results_of_any_json_survive(tx: Tx) -> None:
     same = "select result = %(text)s::jsonb from weft.task_history where id = %(id)s"
     for task, text in zip(held, texts, strict=True):
         assert await tx.value(same, {"text": text, "id": task.id}) is True
+
+
+async def test_a_batch_may_be_tried_again_in_every_way_at_once(tx: Tx) -> None:
+    await hands.put_many(tx, 4)
+    tasks_ = await hands.claim_plain(tx)
+    ways: list[Outcome] = [
+        Outcome(tasks_[0], "failed", error=ERROR, delay=1.5), Outcome(tasks_[1], "failed", delay=2),
+        Outcome(tasks_[2], "lost"), Outcome(tasks_[3], "released"),
+    ]  # fmt: skip
+    assert (await settle.settle(tx, ways)).lost == []
+    assert await hands.states(tx, [one.id for one in tasks_]) == ["scheduled", "scheduled", "ready", "ready"]

@@ -1,6 +1,7 @@
 """`/v1/dag-runs`: runs of DAGs and their task instances, and what can be done to them."""
 
 import uuid
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -21,13 +22,6 @@ Names = Annotated[list[fields.Name], msgspec.Meta(min_length=1, max_length=1000)
 
 class StepPlace(msgspec.Struct, array_like=True):
     id: uuid.UUID
-
-
-class TaskInstancePage(msgspec.Struct):
-    """In the order the DAG was written."""
-
-    items: list[TaskInstance]
-    next_cursor: str | None
 
 
 class Clear(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -64,64 +58,43 @@ async def get(call: Call[None, None]) -> WholeDagRun:
     )  # fmt: skip
 
 
-async def tasks(call: Call[None, pages.Paging]) -> TaskInstancePage:
+async def tasks(call: Call[None, pages.Paging]) -> pages.Page[TaskInstance]:
     org = call.principal.org
     place = call.query.place(StepPlace)
     async with call.tx() as tx:
         run = await look.run(tx, call.id, org=org, kind="dag")
         found = await look.nodes(tx, run.id, org=org, take=call.query.limit + 1, after=place.id if place else None)
-    shown = pages.page(found, limit=call.query.limit, show=lambda one: dag_shape.instance(one, dag_id=run.definition_id),
-                       place=lambda one: StepPlace(one.id))  # fmt: skip
-    return TaskInstancePage(shown.items, shown.next_cursor)
+    return pages.page(
+        found, limit=call.query.limit, show=lambda one: dag_shape.instance(one, dag_id=run.definition_id),
+        place=lambda one: StepPlace(one.id),
+    )  # fmt: skip
 
 
 async def cancel(call: Call[None, None]) -> DagRun:
-    async with call.tx() as tx:
-        await _must_be_dag(call, tx)
-        await operate.cancel(tx, call.id, org=call.principal.org, actor=call.principal.actor)
-        return await _shown(call, tx)
+    return (await _steer(call, operate.cancel)).run
 
 
 async def pause(call: Call[None, None]) -> DagRun:
-    async with call.tx() as tx:
-        await _must_be_dag(call, tx)
-        await operate.pause(tx, call.id, org=call.principal.org, actor=call.principal.actor)
-        return await _shown(call, tx)
+    return (await _steer(call, operate.pause)).run
 
 
 async def resume(call: Call[None, None]) -> DagRun:
-    async with call.tx() as tx:
-        await _must_be_dag(call, tx)
-        await operate.resume(tx, call.id, org=call.principal.org, actor=call.principal.actor)
-        return await _shown(call, tx)
+    return (await _steer(call, operate.resume)).run
 
 
 async def rerun(call: Call[None, None]) -> Again:
-    async with call.tx() as tx:
-        await _must_be_dag(call, tx)
-        again = await operate.rerun(tx, call.id, org=call.principal.org, actor=call.principal.actor)
-        return Again(await _shown(call, tx), again)
+    return await _steer(call, operate.rerun)
 
 
 async def clear(call: Call[Clear, None]) -> Again:
-    async with call.tx() as tx:
-        await _must_be_dag(call, tx)
-        again = await operate.clear(
-            tx, call.id, org=call.principal.org, nodes=call.body.tasks, actor=call.principal.actor
-        )
-        return Again(await _shown(call, tx), again)
+    return await _steer(call, operate.clear, nodes=call.body.tasks)
 
 
 async def mark(call: Call[Mark, None]) -> DagRun:
     wanted = call.body
     json.text(wanted.output, what="output")
-    async with call.tx() as tx:
-        await _must_be_dag(call, tx)
-        await operate.mark(
-            tx, call.id, org=call.principal.org, node=wanted.task, actor=call.principal.actor, output=wanted.output,
-            state="completed" if wanted.status == "COMPLETED" else "failed",
-        )  # fmt: skip
-        return await _shown(call, tx)
+    state = "completed" if wanted.status == "COMPLETED" else "failed"
+    return (await _steer(call, operate.mark, node=wanted.task, output=wanted.output, state=state)).run
 
 
 async def explained(call: Call[None, None]) -> Explanation:
@@ -131,12 +104,17 @@ async def explained(call: Call[None, None]) -> Explanation:
     return Explanation(found.code, found.summary, found.reasons)
 
 
+async def _steer(call: Call[Any, Any], deed: Callable[..., Awaitable[Any]], **told: Any) -> Again:
+    """Does something to a run of a DAG; answers the run, and the tasks that run again if it says so."""
+    async with call.tx() as tx:
+        await _must_be_dag(call, tx)
+        said = await deed(tx, call.id, org=call.principal.org, actor=call.principal.actor, **told)
+        run = await look.run(tx, call.id, org=call.principal.org)
+    return Again(DagRun(**dag_shape.dag_run(run)), said if isinstance(said, list) else [])
+
+
 async def _must_be_dag(call: Call[Any, Any], tx: Tx) -> None:
     await look.run(tx, call.id, org=call.principal.org, kind="dag")
-
-
-async def _shown(call: Call[Any, Any], tx: Tx) -> DagRun:
-    return DagRun(**dag_shape.dag_run(await look.run(tx, call.id, org=call.principal.org)))
 
 
 _RUN = dags.RUN_EXAMPLE
@@ -159,8 +137,8 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{_AT}/tasks", action="dag.read", handler=tasks, summary="The task instances of a run",
-        query=pages.Paging, answer=TaskInstancePage, errors=("NOT_FOUND",),
-        answer_example={"items": [_INSTANCE], "next_cursor": None},
+        description="In the order the DAG was written.", query=pages.Paging, answer=pages.Page[TaskInstance],
+        errors=("NOT_FOUND",), answer_example={"items": [_INSTANCE], "next_cursor": None},
     ),
     Operation(
         "GET", f"{_AT}/explain", action="dag.read", handler=explained, summary="Why a run does not go on",

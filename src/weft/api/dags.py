@@ -68,16 +68,6 @@ class RunQuery(pages.Paging, forbid_unknown_fields=True, kw_only=True):
     status: RunStatus | None = None
 
 
-class DagPage(msgspec.Struct):
-    items: list[Dag]
-    next_cursor: str | None
-
-
-class DagRunPage(msgspec.Struct):
-    items: list[DagRun]
-    next_cursor: str | None
-
-
 class Version(msgspec.Struct):
     """A version of a DAG: what its content is called, its number, and when it was first there."""
 
@@ -123,7 +113,7 @@ async def create(call: Call[NewDag, None]) -> Answer:
     return Answer(body=shown, status=201 if saved.new else 200, headers=headers)
 
 
-async def page(call: Call[None, DagQuery]) -> DagPage:
+async def page(call: Call[None, DagQuery]) -> pages.Page[Dag]:
     place = call.query.place(DagPlace)
     async with call.tx() as tx:
         found = await definitions.page(
@@ -131,9 +121,10 @@ async def page(call: Call[None, DagQuery]) -> DagPage:
             prefix=call.query.name_prefix,
         )  # fmt: skip
         times = await schedules.next_times(tx, [one.name for one in found], org=call.principal.org)
-    shown = pages.page(found, limit=call.query.limit, place=lambda one: DagPlace(one.id),
-                       show=lambda one: Dag(**dag_shape.dag(one, times.get(one.name))))  # fmt: skip
-    return DagPage(shown.items, shown.next_cursor)
+    return pages.page(
+        found, limit=call.query.limit, show=lambda one: Dag(**dag_shape.dag(one, times.get(one.name))),
+        place=lambda one: DagPlace(one.id),
+    )  # fmt: skip
 
 
 async def get(call: Call[None, None]) -> WholeDag:
@@ -163,7 +154,7 @@ async def trigger(call: Call[NewRun, None]) -> Answer:
     return Answer(body=DagRun(**dag_shape.dag_run(run)), status=201 if made.created else 200, headers=headers)
 
 
-async def runs(call: Call[None, RunQuery]) -> DagRunPage:
+async def runs(call: Call[None, RunQuery]) -> pages.Page[DagRun]:
     place = call.query.place(RunPlace)
     status = call.query.status
     async with call.tx() as tx:
@@ -172,9 +163,10 @@ async def runs(call: Call[None, RunQuery]) -> DagRunPage:
             tx, definition.id, org=call.principal.org, take=call.query.limit + 1,
             before=(place.at, place.id) if place else None, states=None if status is None else STATES[status],
         )  # fmt: skip
-    shown = pages.page(found, limit=call.query.limit, show=lambda one: DagRun(**dag_shape.dag_run(one)),
-                       place=lambda one: RunPlace(one.logical_date, one.id))  # fmt: skip
-    return DagRunPage(shown.items, shown.next_cursor)
+    return pages.page(
+        found, limit=call.query.limit, show=lambda one: DagRun(**dag_shape.dag_run(one)),
+        place=lambda one: RunPlace(one.logical_date, one.id),
+    )  # fmt: skip
 
 
 async def pause(call: Call[None, None]) -> Dag:
@@ -266,8 +258,8 @@ OPERATIONS = (
         errors=("INVALID_DAG", "INVALID_NAME"), idempotent=True, max_body=MAX_BYTES, example=_NEW, answer_example=_WHOLE,
     ),
     Operation(
-        "GET", "/v1/dags", action="dag.read", handler=page, summary="DAGs, newest first", query=DagQuery, answer=DagPage,
-        example={"name_prefix": "etl"}, answer_example={"items": [_DAG], "next_cursor": None},
+        "GET", "/v1/dags", action="dag.read", handler=page, summary="DAGs, newest first", query=DagQuery,
+        answer=pages.Page[Dag], example={"name_prefix": "etl"}, answer_example={"items": [_DAG], "next_cursor": None},
     ),
     Operation(
         "GET", "/v1/dags/{dag_id:path}/versions", action="dag.read", handler=versions, summary="The versions of a DAG",
@@ -276,8 +268,9 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/v1/dags/{dag_id:path}/runs", action="dag.read", handler=runs,
-        summary="Runs of a DAG, by their scheduled time, newest first", query=RunQuery, answer=DagRunPage,
-        errors=("NOT_FOUND",), example={"status": "FAILED"}, answer_example={"items": [RUN_EXAMPLE], "next_cursor": None},
+        summary="Runs of a DAG, by their scheduled time, newest first", query=RunQuery,
+        answer=pages.Page[DagRun], errors=("NOT_FOUND",), example={"status": "FAILED"},
+        answer_example={"items": [RUN_EXAMPLE], "next_cursor": None},
     ),
     Operation(
         "POST", "/v1/dags/{dag_id:path}/trigger", action="dag.run", handler=trigger, summary="Start a run of a DAG",

@@ -15,6 +15,7 @@ STATUS: dict[str, int] = {
     "INVALID_TIMEZONE": 400,
     "INVALID_PLAN": 400,
     "INVALID_DAG": 400,
+    "INVALID_FLOW": 400,
     "UNAUTHENTICATED": 401,
     "FORBIDDEN": 403,
     "REFUSED": 403,

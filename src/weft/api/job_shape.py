@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from weft.api.shown import shown
 from weft.cron.misfire import Misfire
 from weft.jobs.model import Execution as KernelExecution
 from weft.jobs.model import ExecutionStatus, JobType, Overlap, Status, Trigger
@@ -96,27 +97,19 @@ class Execution(msgspec.Struct, kw_only=True):
 
 def job(one: KernelJob) -> Job:
     timeout = None if one.timeout is None else one.timeout.total_seconds()
-    return Job(
-        job_id=one.id, tenant_id=one.org_id, name=one.name, job_type=one.job_type, cron_expression=one.cron_expression,
-        timezone=one.timezone, run_at=one.run_at, delay_seconds=None if one.delay is None else one.delay.total_seconds(),
-        payload=one.payload, retry_config=RetryConfig(**one.retry_config),
-        timeout_seconds=int(timeout) if timeout is not None and timeout.is_integer() else timeout, tags=one.tags,
-        priority=one.priority, queue=one.queue, misfire=one.misfire, catch_up_limit=one.catch_up_limit, overlap=one.overlap,
-        jitter_seconds=one.jitter.total_seconds(), start_at=one.start_at, end_at=one.end_at, status=one.status,
-        next_run_time=one.next_run_time, last_run_time=one.last_run_time,
-        error=None if one.error is None else msgspec.convert(one.error, JobError), owner=one.owner,
-        created_at=one.created_at, updated_at=one.updated_at, version=one.version,
+    return shown(
+        Job, one, job_id=one.id, tenant_id=one.org_id, retry_config=RetryConfig(**one.retry_config),
+        delay_seconds=None if one.delay is None else one.delay.total_seconds(),
+        timeout_seconds=int(timeout) if timeout is not None and timeout.is_integer() else timeout,
+        jitter_seconds=one.jitter.total_seconds(),
+        error=None if one.error is None else msgspec.convert(one.error, JobError),
     )  # fmt: skip
 
 
 def execution(one: KernelExecution) -> Execution:
-    return Execution(
-        execution_id=one.id, job_id=one.job_id, job_name=one.job_name, worker_id=one.worker_id,
-        attempt_number=one.attempt_number, status=one.status, trigger=one.trigger, scheduled_time=one.scheduled_time,
-        queued_at=one.queued_at, started_at=one.started_at, completed_at=one.completed_at, duration_ms=one.duration_ms,
-        missed_since=one.missed_since, backfill_id=one.backfill_id,
-        cancelling=one.cancel_requested_at is not None and not one.ended, result=one.result,
-        error_message=one.error_message, attempts=one.attempts or [], logs_url=f"/v1/executions/{one.id}/logs",
+    return shown(
+        Execution, one, execution_id=one.id, cancelling=one.cancel_requested_at is not None and not one.ended,
+        attempts=one.attempts or [], logs_url=f"/v1/executions/{one.id}/logs",
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import msgspec
 from weft.api import fields, job_shape, pages
 from weft.api.job_shape import Execution, Job, RetryConfig
 from weft.api.operation import Answer, Call, Operation
+from weft.api.shown import given
 from weft.base import errors
 from weft.cluster import leaders
 from weft.cron import misfire, schedule, words
@@ -130,19 +131,17 @@ class TriggerWish(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 async def create(call: Call[NewJob, None]) -> Answer:
     await must_be_led(call)
-    given = msgspec.structs.asdict(call.body)
+    wanted = msgspec.structs.asdict(call.body)
     if call.body.retry_config is not None:
-        given["retry_config"] = msgspec.structs.asdict(call.body.retry_config)
+        wanted["retry_config"] = msgspec.structs.asdict(call.body.retry_config)
     async with call.tx() as tx:
-        made = await manage.create(tx, given, org=call.principal.org, actor=call.principal.actor)
+        made = await manage.create(tx, wanted, org=call.principal.org, actor=call.principal.actor)
     return _answer(made, headers={"location": f"/v1/jobs/{made.id}"})
 
 
 async def page(call: Call[None, JobQuery]) -> pages.Page[Job]:
     query = call.query
     place = query.place(JobPlace)
-    if place is not None and "\0" in place.name:
-        raise errors.InvalidInput("the cursor is not one of this list; leave it out to begin anew")
     async with call.tx() as tx:
         found = await executions.jobs(
             tx, org=call.principal.org, sort=query.sort, take=query.limit + 1,
@@ -161,10 +160,10 @@ async def get(call: Call[None, None]) -> Answer:
 
 
 async def change(call: Call[JobChange, None]) -> Answer:
-    given = {name: value for name, value in msgspec.structs.asdict(call.body).items() if value is not msgspec.UNSET}
-    if isinstance(given.get("retry_config"), RetryConfig):
-        given["retry_config"] = msgspec.structs.asdict(given["retry_config"])
-    version = given.pop("version", None)
+    wanted = given(call.body)
+    if isinstance(wanted.get("retry_config"), RetryConfig):
+        wanted["retry_config"] = msgspec.structs.asdict(wanted["retry_config"])
+    version = wanted.pop("version", None)
     told = _if_match(call.headers.get("if-match"))
     if version is None and told is None:
         raise errors.InvalidInput("say which version you change: `version` in the body, or If-Match")
@@ -172,7 +171,7 @@ async def change(call: Call[JobChange, None]) -> Answer:
         raise errors.InvalidInput("`version` and If-Match name different versions; give one of them")
     async with call.tx() as tx:
         changed = await manage.change(
-            tx, given, id=call.id, org=call.principal.org, actor=call.principal.actor, version=version or told
+            tx, wanted, id=call.id, org=call.principal.org, actor=call.principal.actor, version=version or told
         )
     return _answer(changed)
 

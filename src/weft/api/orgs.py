@@ -12,7 +12,7 @@ from weft.access import orgs as kernel
 from weft.access.tiers import Tier
 from weft.api import fields, pages, policy
 from weft.api.operation import Call, Operation
-from weft.api.shown import shown
+from weft.api.shown import given, shown
 from weft.base import errors
 from weft.db.tx import Tx
 
@@ -90,9 +90,8 @@ class OrgPlace(msgspec.Struct, frozen=True):
 async def create(call: Call[NewOrg, None]) -> MadeOrg:
     wanted, actor = call.body, call.principal.actor
     async with call.operator_tx() as tx:
-        made = await kernel.create(
-            tx, actor=actor, **_given(wanted, "name", "slug", "tier", "settings", "retention", *kernel.QUOTAS)
-        )
+        said = {name: value for name, value in given(wanted).items() if name != "admin_key"}
+        made = await kernel.create(tx, actor=actor, **_kernel(said))
         key = None
         if wanted.admin_key is not None:
             policy.must_have(call.principal, "admin")
@@ -114,7 +113,7 @@ async def get(call: Call[None, None]) -> Org:
 
 
 async def change(call: Call[OrgChange, None]) -> Org:
-    changes = _given(call.body, *OrgChange.__struct_fields__)
+    changes = _kernel(given(call.body))
     org = _org(call)
     if org not in (None, call.id):
         raise errors.NotFound(f"there is no org {call.id}")
@@ -137,11 +136,11 @@ def _tx(call: Call[Any, Any]) -> AbstractAsyncContextManager[Tx]:
     return call.operator_tx() if _org(call) is None else call.tx()
 
 
-def _given(body: msgspec.Struct, *names: str) -> dict[str, Any]:
-    found = {name: getattr(body, name) for name in names if getattr(body, name) is not msgspec.UNSET}
-    if found.get("retention") is not None:
-        found["retention"] = dt.timedelta(seconds=found["retention"])
-    return found
+def _kernel(wanted: dict[str, Any]) -> dict[str, Any]:
+    """What was said, as the kernel takes it."""
+    if wanted.get("retention") is not None:
+        wanted["retention"] = dt.timedelta(seconds=wanted["retention"])
+    return wanted
 
 
 def _shown(org: kernel.Org) -> Org:
@@ -178,7 +177,7 @@ OPERATIONS = (
         "PATCH", "/v1/orgs/{id:uuid}", action="org.rename", handler=change, summary="Change an org, limit or suspend it",
         description="An admin may change the `name` of its own org; all else takes an operator (`org.write`). A new "
         "`tier` brings its quotas along, but for those that are given too. Of a suspended org no credential is taken, "
-        "everywhere within a second; its tasks stay and run on.",
+        "everywhere within a second, and nothing of it is started: what waits stays, what runs may end.",
         body=OrgChange, answer=Org, errors=("NOT_FOUND", "INVALID_NAME"), example={"name": "Example and Sons"},
         answer_example=_EXAMPLE,
     ),

@@ -75,6 +75,8 @@ def decode(cursor: str, kind: type[Place]) -> Place:
         if len(values) != len(fields):
             raise ValueError("another list")
         found = {one.name: msgspec.json.decode(value, type=one.type) for one, value in zip(fields, values, strict=True)}
+        if any(isinstance(one, str) and "\0" in one for one in found.values()):
+            raise ValueError("no text of PostgreSQL's")
         return kind(**found)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         raise errors.InvalidInput(

@@ -7,6 +7,7 @@ import msgspec
 
 from weft.api import pages
 from weft.api.operation import Call, Operation
+from weft.api.shown import given
 from weft.api.task_pages import Count, shown_count
 from weft.base import errors
 from weft.queue import queues as kernel
@@ -70,7 +71,7 @@ async def page(call: Call[None, pages.Paging]) -> pages.Page[Queue]:
     place = call.query.place(QueuePlace)
     async with call.tx() as tx:
         found = await kernel.page(
-            tx, org=call.principal.org, after=_after(place), take=call.query.limit + 1
+            tx, org=call.principal.org, after="" if place is None else place.name, take=call.query.limit + 1
         )  # fmt: skip
     return pages.page(found, limit=call.query.limit, show=shown, place=lambda queue: QueuePlace(queue.name))
 
@@ -86,14 +87,9 @@ async def get(call: Call[None, None]) -> Queue:
 
 
 async def change(call: Call[QueueChange, None]) -> Queue:
-    wanted = call.body
-    changes: dict[str, Any] = {}
-    if wanted.paused is not msgspec.UNSET:
-        changes["paused"] = wanted.paused
-    if wanted.max_running is not msgspec.UNSET:
-        changes["max_running"] = wanted.max_running
-    if wanted.rate is not msgspec.UNSET:
-        changes |= _rate(wanted.rate)
+    changes = given(call.body)
+    if "rate" in changes:
+        changes |= _rate(changes.pop("rate"))
     return await _change(call, changes)
 
 
@@ -110,12 +106,6 @@ async def _change(call: Call[Any, None], changes: dict[str, Any]) -> Queue:
     async with call.tx() as tx:
         await kernel.change(tx, org=org, name=name, actor=call.principal.actor, **changes)
         return shown(await kernel.get(tx, org=org, name=name))
-
-
-def _after(place: QueuePlace | None) -> str:
-    if place is not None and "\0" in place.name:
-        raise errors.InvalidInput("the cursor is not one of this list; leave it out to begin anew")
-    return "" if place is None else place.name
 
 
 def _rate(rate: Rate | None) -> dict[str, Any]:

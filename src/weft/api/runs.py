@@ -8,8 +8,9 @@ import msgspec
 
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
+from weft.api.shown import shown
 from weft.flows import look, search
-from weft.flows.look import RunView, StepView
+from weft.flows.look import RunView
 from weft.flows.model import Kind, RunState, StepState
 from weft.flows.search import Filter
 
@@ -105,21 +106,21 @@ class RunPage(msgspec.Struct):
     scanned_until: dt.datetime | None
 
 
-class StepPage(msgspec.Struct):
-    items: list[Step]
-    next_cursor: str | None
-
-
 async def page(call: Call[None, RunsQuery]) -> RunPage:
     query = call.query
-    place = query.place(RunsPlace)
     wanted = Filter(
         kind=query.kind, name=query.name, prefix=query.name_prefix, states=query.state, tag=query.tag,
         created_after=query.created_after, created_before=query.created_before,
     )  # fmt: skip
+    return await listed(call, wanted)
+
+
+async def listed(call: Call[None, Any], wanted: Filter) -> RunPage:
+    """The page that a query of any kind of run asks for."""
+    place = call.query.place(RunsPlace)
     async with call.tx() as tx:
         found = await search.page(
-            tx, org=call.principal.org, filter=wanted, before=place.id if place else None, limit=query.limit
+            tx, org=call.principal.org, filter=wanted, before=place.id if place else None, limit=call.query.limit
         )
     cursor = None if found.before is None else pages.encode(RunsPlace(found.before))
     return RunPage([shown_run(one) for one in found.runs], cursor, found.scanned_until)
@@ -130,7 +131,7 @@ async def get(call: Call[None, None]) -> Run:
         return shown_run(await look.run(tx, call.id, org=call.principal.org))
 
 
-async def steps(call: Call[None, pages.Paging]) -> StepPage:
+async def steps(call: Call[None, pages.Paging]) -> pages.Page[Step]:
     place = call.query.place(StepsPlace)
     org = call.principal.org
     async with call.tx() as tx:
@@ -138,17 +139,14 @@ async def steps(call: Call[None, pages.Paging]) -> StepPage:
         found = await look.steps(
             tx, call.id, org=org, take=call.query.limit + 1, after=msgspec.structs.astuple(place) if place else None
         )
-    shown = pages.page(found, limit=call.query.limit, show=_step,
-                       place=lambda one: StepsPlace(one.frame_id, one.node, one.element, one.catching))  # fmt: skip
-    return StepPage(shown.items, shown.next_cursor)
+    return pages.page(
+        found, limit=call.query.limit, show=lambda one: shown(Step, one),
+        place=lambda one: StepsPlace(one.frame_id, one.node, one.element, one.catching),
+    )  # fmt: skip
 
 
 def shown_run(run: RunView) -> Run:
-    return Run(**{name: getattr(run, name) for name in Run.__struct_fields__ if name != "tags"}, tags=run.tags or [])
-
-
-def _step(step: StepView) -> Step:
-    return Step(**{name: getattr(step, name) for name in Step.__struct_fields__})
+    return shown(Run, run, tags=run.tags or [])
 
 
 _ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
@@ -160,7 +158,7 @@ RUN_EXAMPLE: dict[str, Any] = {
     "nodes_failed": 0, "reruns": 0, "deadline_at": None, "created_at": "2026-01-15T02:00:00Z",
     "started_at": "2026-01-15T02:00:00Z", "finished_at": "2026-01-15T02:01:00Z",
 }  # fmt: skip
-_STEP = {
+STEP_EXAMPLE = {
     "id": _ID, "run_id": _ID, "frame_id": _ID, "node": "extract", "element": -1, "catching": False, "depth": 0,
     "state": "completed", "task_id": _ID, "attempt": 1, "reruns": 0, "parts": 0, "parts_ended": 0, "parts_failed": 0,
     "block": None, "item": None, "output": {"rows": 10}, "error": None, "created_at": "2026-01-15T02:00:00Z",
@@ -181,6 +179,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}/steps", action="run.read", handler=steps, summary="Every step of a run, block by block",
-        query=pages.Paging, answer=StepPage, errors=("NOT_FOUND",), answer_example={"items": [_STEP], "next_cursor": None},
+        query=pages.Paging, answer=pages.Page[Step], errors=("NOT_FOUND",),
+        answer_example={"items": [STEP_EXAMPLE], "next_cursor": None},
     ),
 )  # fmt: skip

@@ -143,7 +143,7 @@ async def _must_exist(call: Call[None, Any]) -> None:
         await kernel.get(tx, id=call.id, org=call.principal.org)
 
 
-_LINE = {"id": 1, "attempt": 1, "at": "2026-01-05T09:30:00.1Z", "level": "info", "message": "sent", "fields": None}
+LINE = {"id": 1, "attempt": 1, "at": "2026-01-05T09:30:00.1Z", "level": "info", "message": "sent", "fields": None}
 
 OPERATIONS = (
     Operation(
@@ -156,7 +156,7 @@ OPERATIONS = (
     Operation(
         "GET", "/v1/tasks/{id:uuid}/logs", action="task.read", handler=logs, summary="What a task logged, oldest first",
         query=pages.Paging, answer=pages.Page[Line], errors=("NOT_FOUND",),
-        answer_example={"items": [_LINE], "next_cursor": None},
+        answer_example={"items": [LINE], "next_cursor": None},
     ),
     Operation(
         "GET", "/v1/tasks/{id:uuid}/logs/stream", action="task.read", handler=follow,

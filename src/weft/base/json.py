@@ -14,7 +14,23 @@ from weft.base import errors
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
 
-_encoder = msgspec.json.Encoder()
+
+
+def _written(value: Any) -> Any:
+    """Models of pydantic, which we do not depend on: they say themselves how they are written, and read."""
+    if hasattr(type(value), "model_dump"):
+        return value.model_dump(mode="json")
+    raise TypeError(f"Encoding objects of type {type(value).__qualname__} is unsupported")
+
+
+def read(type: Any, value: Any) -> Any:
+    """`dec_hook` of msgspec: a model from what was written."""
+    if hasattr(type, "model_validate"):
+        return type.model_validate(value)
+    raise NotImplementedError(f"{type!r} cannot be read from JSON")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_written)
 _decoder = msgspec.json.Decoder()
 
 loads = _decoder.decode

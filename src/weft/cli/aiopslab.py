@@ -9,8 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from weft.base import errors, json
-from weft.cli import connecting, loop, output, showing
+from weft.cli import connecting, given, loop, output, showing
 from weft.cli.aiopslab_processes import serve, worker
 from weft.cli.connecting import Where
 from weft.client import client as clients
@@ -19,7 +18,7 @@ from weft.contrib.aiopslab.application import PREFIX
 
 STATUSES = ("pending", "running", "completed", "failed", "timeout")
 _ENDED = ("completed", "failed", "timeout")
-_COLOURS = {**showing.COLOURS, "timeout": "red", "pending": "white", "idle": "green", "busy": "cyan", "offline": "red"}
+_COLOURS = {**showing.COLOURS, "idle": "green", "busy": "cyan", "offline": "red"}
 _STEPS = 100
 
 
@@ -52,10 +51,11 @@ def submit(
     as_json: bool, **told: Any,
 ) -> None:  # fmt: skip
     """Submit a problem. With --watch the exit code is 0 if it was completed, 1 if not."""
-    config = _object(agent_config, "--agent-config")
+    config = given.mapping(agent_config, "--agent-config")
     body = {
         "problem_id": problem, "agent_config": config if agent is None else {**config, "agent": agent},
-        "metadata": _object(metadata, "--metadata"), **{name: value for name, value in told.items() if value is not None},
+        "metadata": given.mapping(metadata, "--metadata"),
+        **{name: value for name, value in told.items() if value is not None},
     }  # fmt: skip
 
     async def act() -> Any:
@@ -209,16 +209,6 @@ def _nothing(_by: int) -> None:
 
 def _path(id: str, rest: str = "") -> str:
     return clients.path(f"{PREFIX}/tasks/{{}}", id) + rest
-
-
-def _object(text: str, option: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise errors.InvalidInput(f"{option} is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise errors.InvalidInput(f"{option} must be a JSON object such as {{\"model\": \"x\"}}")  # fmt: skip
-    return found
 
 
 def _status(word: str) -> Text:

@@ -112,12 +112,16 @@ async def here(app: Any = None, *, org: str | None = None) -> AsyncIterator[Clie
         yield client
 
 
-def task_id(text: str) -> str:
-    """A task's id as the API takes it; InvalidInput if it is none."""
+def an_id(text: str, *, of: str) -> str:
+    """An id as the API takes it; InvalidInput if it is none."""
     try:
         return str(uuid.UUID(text))
     except ValueError:
-        raise errors.InvalidInput(f"{text!r} is not a task id (a UUID)") from None
+        raise errors.InvalidInput(f"{text!r} is not a {of} id (a UUID)") from None
+
+
+def task_id(text: str) -> str:
+    return an_id(text, of="task")
 
 
 def actor() -> str:

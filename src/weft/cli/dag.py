@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from weft.base import errors
-from weft.cli import dag_runs, output
+from weft.cli import dag_runs, given, output
 from weft.cron import schedule, words
 from weft.dagfile import drawing, read
 from weft.dagfile.dag import Dag
@@ -31,7 +31,7 @@ for _command in dag_runs.COMMANDS:
 def validate(ctx: click.Context, /, *, file: Path, as_json: bool) -> None:
     """Check a DAG's file: say what is wrong, line by line (exit 1), or what it is."""
     try:
-        found = read.from_text(dag_runs.text_of(file))
+        found = read.from_text(given.text(file))
     except errors.InvalidDag as error:
         problems = error.details.get("problems") or [{"message": error.message, **error.details}]
         if as_json:
@@ -57,16 +57,15 @@ def validate(ctx: click.Context, /, *, file: Path, as_json: bool) -> None:
 @file
 @click.option("--format", "style", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True,
               help="For the terminal, for Markdown, for Graphviz.")  # fmt: skip
-def draw(*, file: Path, style: str) -> None:
+@output.as_json
+def draw(*, file: Path, style: str, as_json: bool) -> None:
     """Draw the tasks of a DAG's file and what they wait for."""
-    found = read.from_text(dag_runs.text_of(file))
-    match style:
-        case "mermaid":
-            click.echo(drawing.mermaid(found))
-        case "dot":
-            click.echo(drawing.dot(found))
-        case _:
-            click.echo(drawing.text(found))
+    found = read.from_text(given.text(file))
+    if as_json:
+        edges = graph.edges(found.plan)[found.plan.entry]
+        output.write_json([{"name": name, "after": list(before)} for name, before in edges.upstream.items()])
+        return
+    click.echo({"mermaid": drawing.mermaid, "dot": drawing.dot, "text": drawing.text}[style](found))
 
 
 def _line(file: Path, problem: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from rich.console import RenderableType
 from rich.live import Live
 
 from weft.base import errors
-from weft.cli import connecting, dag_view, listing, loop, output, showing
+from weft.cli import connecting, dag_view, given, listing, loop, output, showing
 from weft.cli.connecting import Where
 from weft.cli.listing import Gathered
 from weft.client import client as clients
@@ -32,7 +31,7 @@ STATUSES = ("PENDING", "RUNNING", *_OVER)
 @output.as_json
 def create(*, file: Path, where: Where, as_json: bool) -> None:
     """Save a DAG's file: a new DAG, or a new version of the one of its name."""
-    definition = read.data(text_of(file))
+    definition = read.data(given.text(file))
 
     async def look(client: Client) -> Any:
         return await client.post("/v1/dags", definition)
@@ -119,7 +118,7 @@ def runs(
 @click.pass_context
 def show(ctx: click.Context, /, *, id: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Draw a run: its tasks, how they stand, and why it does not go on."""
-    wanted = _run_id(id)
+    wanted = connecting.an_id(id, of="run")
 
     async def act() -> tuple[Any, int]:
         async with connecting.connected(where) as client:
@@ -141,7 +140,7 @@ def show(ctx: click.Context, /, *, id: str, watch: bool, every: float, where: Wh
 @output.as_json
 def explain(*, id: str, where: Where, as_json: bool) -> None:
     """Say why a run does not go on."""
-    wanted = _run_id(id)
+    wanted = connecting.an_id(id, of="run")
 
     async def look(client: Client) -> Any:
         return await client.get(clients.path("/v1/dag-runs/{}/explain", wanted))
@@ -180,7 +179,7 @@ def clear(*, id: str, tasks: Sequence[str], where: Where, as_json: bool) -> None
 @output.as_json
 def mark(*, id: str, task: str, status: str, said: str | None, where: Where, as_json: bool) -> None:
     """Say how a task of a run ended, and let the run go on from there."""
-    body = {"task": task, "status": status, "output": None if said is None else _json(said, "--output")}
+    body = {"task": task, "status": status, "output": None if said is None else given.value(said, "--output")}
     _do(id, "mark", body, where=where, as_json=as_json)
 
 
@@ -214,19 +213,8 @@ def resume(*, id: str, where: Where, as_json: bool) -> None:
 COMMANDS = (create, list_dags, trigger, runs, show, explain, rerun, clear, mark, cancel, pause, resume)
 
 
-def text_of(file: Path) -> str:
-    """What a file says; `-`: what comes in."""
-    try:
-        raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return raw.decode()
-    except OSError as error:
-        raise click.UsageError(f"cannot read {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise click.UsageError(f"{file} is not UTF-8 text") from None
-
-
 def _do(id: str, verb: str, body: Any, *, where: Where, as_json: bool) -> None:
-    wanted = _run_id(id)
+    wanted = connecting.an_id(id, of="run")
 
     async def look(client: Client) -> Any:
         return await client.post(clients.path(f"/v1/dag-runs/{{}}/{verb}", wanted), body)
@@ -282,18 +270,9 @@ async def _watched(client: Client, id: str, *, every: float, as_json: bool) -> t
     return found, 0 if found["status"] == "COMPLETED" else 1
 
 
-def _run_id(text: str) -> str:
-    try:
-        return connecting.task_id(text)
-    except errors.InvalidInput:
-        raise errors.InvalidInput(f"{text!r} is not a run's id (a UUID)") from None
-
-
-def _params(given: Sequence[str], whole: str | None) -> dict[str, Any]:
-    found = {} if whole is None else _json(whole, "--params")
-    if not isinstance(found, dict):
-        raise errors.InvalidInput('--params is a JSON object, such as {"day": "2026-01-15"}')
-    for one in given:
+def _params(single: Sequence[str], whole: str | None) -> dict[str, Any]:
+    found = {} if whole is None else given.mapping(whole, "--params")
+    for one in single:
         name, equals, value = one.partition("=")
         if not equals:
             raise errors.InvalidInput(f"-p {one!r} is not NAME=VALUE")
@@ -302,10 +281,3 @@ def _params(given: Sequence[str], whole: str | None) -> dict[str, Any]:
         except ValueError:
             found[name] = value
     return found
-
-
-def _json(text: str, option: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise errors.InvalidInput(f"{option} is not JSON: {error}") from None

@@ -15,7 +15,6 @@ _MARKS = {
     "pending": ("○", "dim"), "running": ("◐", "cyan"), "completed": ("●", "green"), "failed": ("✗", "red"),
     "timed_out": ("✗", "red"), "cancelled": ("–", "yellow"), "upstream_failed": ("·", "red"), "skipped": ("·", "dim"),
 }  # fmt: skip
-_STYLES = {"COMPLETED": "green", "FAILED": "red", "CANCELLED": "yellow", "RUNNING": "cyan", "PENDING": "dim"}
 _MOST = 200
 """Tasks that are drawn; of more, those that run and those that failed come first."""
 
@@ -35,18 +34,18 @@ def dags(found: Gathered) -> RenderableType:
 
 def runs(found: Gathered) -> RenderableType:
     rows = [
-        (one["dag_run_id"], output.moment(one["scheduled_time"]), Text(one["status"], style=_STYLES[one["status"]]),
+        (one["dag_run_id"], output.moment(one["scheduled_time"]), showing.state(one["status"]),
          f"{one['tasks_ended']}/{one['tasks_total']}", _span(one), one["error_message"] or "")
         for one in found.items
     ]  # fmt: skip
     table = output.rows(("run", "for", "", "tasks", "took", "error"), rows, empty="no runs")
-    return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
+    return showing.noted(table, found)
 
 
 def run(found: Any) -> RenderableType:
     """A run: its tasks level by level, each with how it stands."""
     head = Text.assemble(
-        (showing.plain(found["dag_name"]), "bold"), "  ", (found["status"], _STYLES[found["status"]]),
+        (showing.plain(found["dag_name"]), "bold"), "  ", showing.state(found["status"]),
         ("" if found["state"] != "paused" else " (paused)", "yellow"),
         f"  {found['tasks_ended']}/{found['tasks_total']} tasks  {_span(found)}",
     )  # fmt: skip

@@ -5,8 +5,7 @@ import uuid
 from typing import Any
 
 import click
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from weft.base import errors
 from weft.cli import connecting, listing, loop, output, showing, tasks
@@ -16,12 +15,6 @@ from weft.client import client as clients
 from weft.client.client import Client
 
 STATUS = ("PENDING", "QUEUED", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
-COLOURS = {
-    "COMPLETED": "green", "FAILED": "red", "TIMEOUT": "red", "CANCELLED": "yellow", "RUNNING": "cyan", "QUEUED": "white",
-    "PENDING": "blue",
-}  # fmt: skip
-
-
 @click.command(epilog="\b\nExamples:\n  weft jobs executions nightly\n  weft jobs executions nightly --status FAILED")
 @click.argument("job", metavar="NAME|ID")
 @click.option("--status", type=click.Choice(STATUS), help="Only of this status.")
@@ -52,7 +45,7 @@ def execution(*, id: str, where: Where, as_json: bool) -> None:
     async def look(client: Client) -> Any:
         return await client.get(clients.path("/v1/executions/{}", wanted))
 
-    showing.present(look, _one, where=where, every=None, as_json=as_json)
+    showing.present(look, showing.fields, where=where, every=None, as_json=as_json)
 
 
 @click.command(epilog="\b\nExamples:\n  weft jobs logs 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55\n"
@@ -131,22 +124,13 @@ def listed(found: Gathered) -> RenderableType:
     """Executions as a table."""
     rows = [
         (one["execution_id"], output.moment(one["scheduled_time"]),
-         Text(one["status"].lower(), style=COLOURS[one["status"]]), one["trigger"], one["attempt_number"], _took(one),
+         showing.state(one["status"].lower()), one["trigger"], one["attempt_number"], _took(one),
          output.short(one["error_message"] or ""))
         for one in found.items
     ]  # fmt: skip
     table = output.rows(("execution", "time", "", "by", "attempt", "took", ""), rows, empty="no executions")
-    return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
+    return showing.noted(table, found)
 
 
 def _took(one: Any) -> str:
     return "" if one["duration_ms"] is None else output.span(one["duration_ms"] / 1000)
-
-
-def _one(found: Any) -> RenderableType:
-    table = output.grid()
-    for name, value in found.items():
-        if value not in (None, [], {}, False):
-            shown = Text(output.moment(value)) if name.endswith("_time") else showing.value(name, value)
-            table.add_row(Text(name, style="dim"), shown)
-    return table

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from weft.base import durations, errors
-from weft.cli import connecting, executions, listing, loop, output, showing
+from weft.base import durations
+from weft.cli import connecting, executions, given, listing, loop, output, showing
 from weft.cli.connecting import Where
 from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
@@ -130,7 +128,7 @@ def update(
     """Change a job; what is not said stays."""
     change: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
     change |= {name: value for name, value in (("cron_expression", cron), ("timezone", tz)) if value is not None}
-    new, arguments = _json(payload, "--payload"), _json(args, "--args")
+    new, arguments = _object(payload, "--payload"), _object(args, "--args")
     if not change and new is None and arguments is None:
         raise click.UsageError("say what to change: --cron, --tz, --payload, --args, --queue, --misfire or --overlap")
 
@@ -174,7 +172,7 @@ def resume(*, job: str, where: Where, as_json: bool) -> None:
 @output.as_json
 def trigger(*, job: str, payload: str | None, idempotency_key: str | None, where: Where, as_json: bool) -> None:
     """Execute a job now, paused or not, and print the execution's id."""
-    body = {"payload": _json(payload, "--payload"), "idempotency_key": idempotency_key}
+    body = {"payload": _object(payload, "--payload"), "idempotency_key": idempotency_key}
     answer = loop.run(_steer(where, job, "trigger", body))
     output.write_json(answer) if as_json else click.echo(answer["execution_id"])
 
@@ -246,16 +244,11 @@ def _payload(task: str | None, args: str | None, payload: str | None) -> Any:
         raise click.UsageError("say what to do: --task KIND (with --args), or --payload JSON")
     if args is not None and task is None:
         raise click.UsageError("--args goes with --task")
-    return _json(payload, "--payload") if task is None else {"task": task, "args": _json(args, "--args") or {}}
+    return _object(payload, "--payload") if task is None else {"task": task, "args": _object(args, "--args") or {}}
 
 
-def _json(text: str | None, name: str) -> Any:
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise errors.InvalidPayload(f"{name} is no JSON object: {error}") from None
+def _object(text: str | None, option: str) -> dict[str, Any] | None:
+    return None if text is None else given.mapping(text, option)
 
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:
@@ -288,15 +281,11 @@ def _listed(found: Gathered) -> RenderableType:
         for one in found.items
     ]  # fmt: skip
     table = output.rows(("job", "", "when", "zone", "next", "last", ""), rows, empty="no jobs")
-    return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
+    return showing.noted(table, found)
 
 
 def _one(job: Any) -> RenderableType:
-    table = Table.grid(padding=(0, 2))
-    for name, value in job.items():
-        if value not in (None, [], {}) and name not in ("executions", "next_times"):
-            shown = Text(output.moment(value)) if name.endswith("_time") else showing.value(name, value)
-            table.add_row(Text(name, style="dim"), shown)
+    table = showing.fields(job, without=("executions", "next_times"))
     times = [Text("then", style="dim"), Text("  ".join(output.moment(at) for at in job["next_times"]))]
     table.add_row(*times)
     return Group(table, Text(), executions.listed(Gathered(job["executions"])))

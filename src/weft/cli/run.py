@@ -1,10 +1,9 @@
 """`weft run`: runs of DAGs and workflows, and what can be done to those of workflows."""
 
-import uuid
 from typing import Any
 
 import click
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
@@ -78,6 +77,31 @@ def signal(*, id: str, name: str, value: str | None, where: Where, as_json: bool
     """Send a signal to a workflow's run; it is kept until the run takes it."""
     body = {"name": name, "value": given(value, what="VALUE")}
     _post(id, "signal", body, said=f"sent {name}", where=where, as_json=as_json)
+
+
+@run.command(epilog=f"Example: weft run update {_ID} address '\"Elm Street 5\"' --wait 60")
+@click.argument("id")
+@click.argument("name")
+@click.argument("value", metavar="[JSON]", required=False)
+@click.option("--wait", type=click.FloatRange(0, 60), default=20.0, metavar="SECONDS", help="How long to wait for it.")
+@connecting.options
+@as_json
+def update(*, id: str, name: str, value: str | None, wait: float, where: Where, as_json: bool) -> None:
+    """Send a signal to a workflow's run and print its answer; an error, if there is none in time."""
+    path = clients.path("/v1/runs/{}/update", run_id(id))
+    body = {"name": name, "value": given(value, what="VALUE"), "wait": wait}
+
+    async def ask() -> Any:
+        async with connecting.connected(where) as client:
+            return await client.post(path, body, timeout=wait + 30)
+
+    found = loop.run(ask())
+    if as_json:
+        output.write_json(found)
+    elif found["answered"]:
+        click.echo(json.dumps(found["value"]).decode())
+    if not found["answered"]:
+        raise errors.ResultTimeout(f"no answer within {wait:g} s; it may still come (update_id {found['update_id']})")
 
 
 @run.command(epilog=f"\b\nExamples:\n  weft run cancel {_ID}\n  weft run cancel {_ID} --no-compensate")
@@ -168,10 +192,7 @@ def diff(*, left: str, right: str, where: Where, as_json: bool) -> None:
 
 def run_id(text: str) -> str:
     """A run's id as the API takes it; InvalidInput if it is none."""
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        raise errors.InvalidInput(f"{text!r} is not a run id (a UUID)") from None
+    return connecting.an_id(text, of="run")
 
 
 def given(text: str | None, *, what: str) -> Any:
@@ -205,7 +226,7 @@ def _table(found: Gathered) -> RenderableType:
         for one in found.items
     ]  # fmt: skip
     table = output.rows(("id", "made", "kind", "of", ""), rows, empty="no runs")
-    return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
+    return showing.noted(table, found)
 
 
 def _tree(found: Any) -> RenderableType:

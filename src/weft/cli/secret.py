@@ -65,9 +65,11 @@ def delete(*, name: str, as_json: bool, where: Where) -> None:
 
 
 @secret.command(epilog="\b\nExample:\n  weft secret keygen > /etc/weft/secret.key && chmod 600 /etc/weft/secret.key")
-def keygen() -> None:
+@output.as_json
+def keygen(*, as_json: bool) -> None:
     """Print a new key, for the file that WEFT_SECRET_KEY_FILE names."""
-    click.echo(keyring.generate())
+    key = keyring.generate()
+    output.write_json({"key": key}) if as_json else click.echo(key)
 
 
 @secret.command(epilog="\b\nExample:\n  weft secret rotate")

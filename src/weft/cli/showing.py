@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import click
 import msgspec
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from weft.cli import connecting, loop, output
@@ -22,7 +23,7 @@ COLOURS = {
     "completed": "green", "failed": "red", "timed_out": "red", "cancelled": "yellow", "running": "cyan",
     "ready": "white", "scheduled": "blue", "blocked": "magenta", "active": "green", "draining": "yellow",
     "dead": "red", "starting": "cyan", "waiting": "blue", "compensating": "yellow", "compensated": "yellow",
-    "paused": "magenta", "skipped": "yellow", "pending": "white",
+    "paused": "magenta", "skipped": "yellow", "pending": "white", "queued": "white", "timeout": "red",
 }  # fmt: skip
 
 
@@ -73,21 +74,35 @@ def more(found: Gathered) -> str:
     return "there are more: --limit N"
 
 
+def noted(table: RenderableType, found: Gathered) -> RenderableType:
+    """A list with, below it, whether there is more."""
+    return Group(table, Text(note, style="dim")) if (note := more(found)) else table
+
+
+def fields(found: Any, *, without: tuple[str, ...] = ()) -> Table:
+    """The fields of an answer that say something, one below the other."""
+    table = output.grid()
+    for name, given in found.items():
+        if given not in (None, [], {}) and given is not False and name not in without:
+            table.add_row(Text(name, style="dim"), value(name, given))
+    return table
+
+
 def compact(value: object) -> str:
     """JSON in one line."""
     return msgspec.json.encode(value).decode()
 
 
 def state(word: str) -> Text:
-    """A state in its colour."""
-    return Text(word, style=COLOURS.get(word, ""))
+    """A state in its colour, however a document spells it."""
+    return Text(word, style=COLOURS.get(word.lower(), ""))
 
 
 def value(name: str, given: Any) -> Text:
     """A field of an answer for people: times short, JSON compact, states in colour."""
     if name in ("state", "status"):
         return state(str(given))
-    if name.endswith("_at"):
+    if name.endswith(("_at", "_time")):
         return Text(output.moment(given))
     return Text(plain(given if isinstance(given, str) else compact(given)))
 

@@ -126,7 +126,7 @@ def listed(found: Gathered) -> RenderableType:
         for one in found.items
     ]  # fmt: skip
     table = output.rows(("id", "made", "kind", "queue", ""), rows, empty="no tasks")
-    return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
+    return showing.noted(table, found)
 
 
 def _each(

@@ -125,6 +125,11 @@ async def beat(
     return BeatAnswer(previous=previous, elected=elected, renewed=renewed, revived=previous == "dead")
 
 
+async def serve(tx: Tx, *, node_id: str, handlers: Sequence[str]) -> None:
+    """Says what the node has handlers for, from now on."""
+    await tx.run(SQL.serve, {"node_id": node_id, "handlers": list(handlers)})
+
+
 async def sleep(tx: Tx, *, node_id: str, asleep: bool) -> None:
     """Says whether the node waits to be woken. Look for work once more after saying so."""
     await tx.run(SQL.sleep, {"node_id": node_id, "asleep": asleep})

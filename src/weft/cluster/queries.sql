@@ -53,6 +53,11 @@ select
     exists (select from renewed)
 from before as b;
 
+-- name: serve
+update weft.nodes
+set handlers = %(handlers)s::text[]
+where id = %(node_id)s::uuid;
+
 -- name: sleep
 update weft.nodes
 set asleep = %(asleep)s

@@ -93,6 +93,11 @@ def parameters(url: str, *, purpose: Purpose, pooled: bool = False) -> dict[str,
     return wanted
 
 
+def with_database(url: str, name: str) -> str:
+    """The same server and user, another database."""
+    return conninfo.make_conninfo(url, dbname=name)
+
+
 def session_settings(purpose: Purpose) -> dict[str, str]:
     """What a pooled transaction must set locally because its connection carries nothing."""
     return {name: value for name, value in _SESSION[purpose].items() if not name.startswith("tcp_")}

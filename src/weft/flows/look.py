@@ -126,6 +126,11 @@ async def steps(
     return [StepView(*row) for row in await tx.rows(SQL.list_steps, arguments)]
 
 
+async def tree(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int) -> list[StepView]:
+    """Every step, the outermost first, in the order they were made."""
+    return [StepView(*row) for row in await tx.rows(SQL.tree_steps, {"run_id": run, "org_id": org, "take": take})]
+
+
 async def counts(tx: Tx, run: uuid.UUID) -> dict[str, int]:
     """How many nodes of the entry are in which state."""
     return {row[0]: row[1] for row in await tx.rows(SQL.count_nodes, {"run_id": run})}

@@ -7,6 +7,8 @@ create table weft.plans (
     plan text not null,
     nodes integer not null,
     created_at timestamptz not null default weft.now(),
+    -- the kinds of its tasks, so that an agent finds those it handles by their last part
+    kinds text[] not null default '{}',
     primary key (org_id, hash)
 );
 

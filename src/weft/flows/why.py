@@ -34,6 +34,9 @@ async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
     reasons = await _tasks(tx, run, org=org)
     if facts:
         reasons.append(("told", f"{facts} of its tasks have ended and it is about to go on"))
+    if not reasons and await tx.value(SQL.is_stuck, {"id": run, "org_id": org}):
+        return _one("stuck", "it is stuck: no task of it is open and nothing was told to it, which must not be; cancel it, "
+                    "run it again, and report this")  # fmt: skip
     if not reasons:
         reasons.append(("advancing", "none of its tasks is open; it is about to go on, or its leader sweeps it soon"))
     return Explanation(reasons[0][0], reasons[0][1], [text for _, text in reasons])

@@ -38,7 +38,7 @@ def claimed(
                 max_attempts=task.options["max_attempts"],
                 retry=None if task.options["retry"] is None else msgspec.json.decode(task.options["retry"]),
                 timeout=_seconds(task), correlation_id=course.run.correlation_id, trace_parent=course.run.trace_parent,
-                run_id=course.run.id, tags=task.options["tags"],
+                run_id=course.run.id, step_id=task.step, tags=task.options["tags"],
             ),
             token, sent,
         )
@@ -67,7 +67,7 @@ def _changed(steps: Sequence[Step]) -> dict[str, Any]:
         "changed_attempts": _numbers(step.attempt for step in steps),
         "changed_outputs": _written(steps, lambda step: step.output if step.whole else None),
         "changed_errors": _written(steps, lambda step: step.error),
-        "changed_started": [step.started_at for step in steps],
+        "changed_started": arrays.quoted([None if one.started_at is None else one.started_at.isoformat() for one in steps]),
     }
 
 

@@ -45,8 +45,8 @@ def decide(job: Due) -> Fire | SetAside:
     try:
         when = _when(job)
         read = None if job.unread is None else _read(job)
-        if job.unread is not None:
-            # nobody knew its first time yet
+        if job.unread is not None or (job.suspended and job.cron_expression is not None):
+            # nobody knew its first time yet; or its times pass as if it were paused
             waiting = misfire.first(when, job.now)
             return Fire(job.id, (), waiting, _due(waiting, when), read=read)
         if job.next_run_time is None:

@@ -79,6 +79,8 @@ class Due:
     unread: dict[str, Any] | None
     """The payload, if nobody has read it yet; and what else was said that must be checked."""
     now: dt.datetime
+    suspended: bool | None = False
+    """Whether its org is."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -81,7 +81,8 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     at_once: int | None = None
     """At most so many instances at a time, where a node has foreach."""
     catch: str | None = None
-    """A block with the params `error` and `error_type`, and the element's name if there is one."""
+    """A block with the params `error` and `error_type`, and the element's name if there is one: where a node has foreach,
+    each element is caught, and not their list."""
     allow_failure: bool = False
     """Its failure does not make its block fail. What hangs on it sees it all the same."""
     group: str = ""

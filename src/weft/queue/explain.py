@@ -29,6 +29,7 @@ class Facts:
     node_id: str | None
     cancelling: bool
     paused: bool
+    suspended: bool
     workers_of_queue: int
     workers_of_kind: int
     workers_able: int
@@ -78,6 +79,8 @@ def _reasons(facts: Facts, *, id: str) -> list[tuple[str, str]]:
     if not facts.due:
         what = "retry" if facts.attempt else "start"
         found.append(("not_due", f"its {what} is due at {facts.run_at.isoformat()}"))
+    if facts.suspended:
+        found.append(("suspended", "its org is suspended; whoever runs the server can lift that"))
     if facts.paused:
         found.append(("paused", f"the queue {facts.queue!r} is paused; resume it"))
     found += _workers(facts) + _limits(facts, id=id)

@@ -89,8 +89,8 @@ async def requeue(tx: Tx, returned: Sequence[Returned]) -> dict[str, tuple[str, 
     """Puts tasks back; answers id → (state, queue) of those that were still held with their token."""
     ids, tokens, delays, uncounted, lost, outcomes, problems = map(list, zip(*returned, strict=True))
     arguments = {
-        "ids": ids, "tokens": tokens, "delays": delays, "uncounted": uncounted, "lost": lost, "outcomes": outcomes,
-        "errors": problems,
+        "ids": ids, "tokens": tokens, "delays": arrays.floats(delays), "uncounted": uncounted, "lost": lost,
+        "outcomes": outcomes, "errors": problems,
     }  # fmt: skip
     return {id: (state, queue) for id, state, queue in await tx.rows(SQL.requeue, arguments)}
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 import msgspec
 
-from weft.base import durations, errors, names
+from weft.base import durations, errors, json, names
 from weft.sdk import dag
 from weft.sdk import retry as retries
 from weft.sdk.context import Context
@@ -79,8 +79,9 @@ class Task(Generic[P, R]):
 class Registry:
     """Kinds by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, made: Callable[..., Task[Any, Any]] = Task) -> None:
         self._tasks: dict[str, Task[Any, Any]] = {}
+        self.made = made
 
     def add(self, function: Callable[P, R], *, name: str | None, version: str | int | None, **options: Any) -> Task[P, R]:
         kind = names.check(name or getattr(function, "__name__", ""), what="task name")
@@ -88,7 +89,7 @@ class Registry:
             kind = names.check(f"{kind}:{version}", what="task name with version")
         if kind in self._tasks:
             raise errors.InvalidInput(f"a task named {kind!r} is already registered; give one of them another name=")
-        task = Task(function, kind=kind, options=_options(function, options))
+        task = self.made(function, kind=kind, options=_options(function, options))
         self._tasks[kind] = task
         return task
 
@@ -166,7 +167,7 @@ def _decoder(function: Callable[..., Any], *, context_name: str | None, batch: b
         for one in parameters
     ]
     shape = msgspec.defstruct(f"{function.__name__}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    decode = msgspec.json.Decoder(shape).decode
+    decode = msgspec.json.Decoder(shape, dec_hook=json.read).decode
     names_in_order = [one.name for one in parameters]
 
     def arguments(payload: str) -> dict[str, Any]:

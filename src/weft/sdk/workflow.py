@@ -95,7 +95,7 @@ class Step(Generic[P, R]):
         given = {**arguments, "result": result} if "result" in parameters else arguments
         hints = _hints(self.function)
         return {
-            name: msgspec.convert(value, hints[name], strict=False) if name in hints else value
+            name: msgspec.convert(value, hints[name], strict=False, dec_hook=json.read) if name in hints else value
             for name, value in given.items()
         }
 
@@ -223,7 +223,7 @@ def reader(function: Callable[..., Any]) -> Callable[[str | None], Any]:
     if returns is Any:
         return _loads
     try:
-        decode = msgspec.json.Decoder(returns).decode
+        decode = msgspec.json.Decoder(returns, dec_hook=json.read).decode
     except TypeError:
         return _loads
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from weft.base import crash
 from weft.db.tx import Tx
 from weft.flows import advance as runs
-from weft.flows import checkpoint, workflows
+from weft.flows import checkpoint, operate, workflows
 from weft.flows.advance import Advanced, Hands
 from weft.queue import finish
 from weft.queue.finish import Ended, Finished, Returned
@@ -67,6 +67,8 @@ async def settle(
         back = await finish.requeue(tx, returned)
         settled |= set(back)
         wake |= {queue for state, queue in back.values() if state == "ready"}
+        if of_runs := [one.task.id for one in outcomes if one.task.run_id is not None and one.task.id in back]:
+            await operate.hold(tx, of_runs)
     if parked:
         back = await checkpoint.park(tx, parked)
         settled |= set(back)

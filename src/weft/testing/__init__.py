@@ -6,5 +6,7 @@
     await clock.advance(timedelta(days=1))
     assert await run_pending(app) == 1
 
+With pytest there is nothing to import: `weft_app`, `weft_clock` and `weft_run` are fixtures (`weft.testing.plugin`).
+
 Both take the real way: the same claims, the same handlers, the same settling. Only for databases that are thrown away.
 """

@@ -90,6 +90,22 @@ cross join lateral (
     offset 0
 ) as s;
 
+-- What the elements of a foreach came to.
+-- name: load_elements
+select array_agg(s.element order by s.element), jsonb_agg(s.output order by s.element)
+from weft.steps as s
+where s.run_id = %(run_id)s::uuid
+    and s.frame_id = %(frame_id)s::uuid
+    and s.node = %(node)s
+    and s.element >= 0
+    and not s.catching;
+
+-- A fact that is not a task's but the step's own: a foreach has more elements to begin.
+-- name: leave_for_later
+insert into weft.run_inbox (run_id, org_id, step_id, task_id, state, attempt)
+select v.run_id, v.org_id, v.step_id, v.step_id, 'completed', 0
+from unnest(%(runs)s::uuid[], %(orgs)s::uuid[], %(steps)s::uuid[]) as v (run_id, org_id, step_id);
+
 -- The steps that opened these blocks, and those that opened theirs.
 -- name: load_frames
 with recursive up as (
@@ -185,7 +201,11 @@ wanted as materialized (
                 and q.org_id in (v.org_id, '00000000-0000-0000-0000-000000000000')
                 and (q.paused or q.max_running is not null or q.rate_limit is not null)
         )
-        and not exists (select from weft.orgs as o where o.id = v.org_id and o.max_concurrent is not null) as held
+        and not exists (
+            select
+            from weft.orgs as o
+            where o.id = v.org_id and (o.max_concurrent is not null or o.suspended_at is not null)
+        ) as held
     from unnest(
         %(task_ids)s::uuid[], %(task_orgs)s::uuid[], %(task_runs)s::uuid[], %(task_steps)s::uuid[], %(task_kinds)s::text[],
         %(task_queues)s::text[], %(task_lanes)s::text[], %(task_payloads)s::text[], %(task_urgencies)s::integer[],

@@ -66,6 +66,16 @@ where s.run_id = %(run_id)s::uuid
 order by s.frame_id, s.node, s.element, s.catching
 limit %(take)s;
 
+-- name: tree_steps
+select
+    -- use: step
+from weft.steps as s
+left join weft.tasks as t
+    on t.id = s.task_id and s.state = 'running'
+where s.run_id = %(run_id)s::uuid and s.org_id = %(org_id)s::uuid
+order by s.depth, s.catching, s.id
+limit %(take)s;
+
 -- name: count_nodes
 select s.state, count(*)
 from weft.steps as s
@@ -101,6 +111,17 @@ limit %(take)s;
 select t.run_id, t.step_id, t.job_id, t.scheduled_for
 from weft.tasks as t
 where t.id = %(task_id)s::uuid;
+
+-- Whether nothing can ever happen in a run any more: it runs, yet none of its tasks is open and nothing was told. In one
+-- statement, so that an advance which commits meanwhile is seen wholly or not at all.
+-- name: is_stuck
+select
+    r.state = 'running'
+    and r.kind <> 'workflow'
+    and not exists (select from weft.tasks as t where t.run_id = r.id)
+    and not exists (select from weft.run_inbox as i where i.run_id = r.id)
+from weft.runs as r
+where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;
 
 -- name: plan_hash_of
 select r.plan_hash

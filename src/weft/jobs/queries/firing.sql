@@ -10,7 +10,9 @@ limit 1;
 -- name: due_jobs
 select
     j.id, j.org_id, j.name, j.job_type, j.cron_expression, j.timezone, j.run_at, j.misfire, j.catch_up_limit, j.jitter,
-    j.start_at, j.end_at, j.overlap, j.next_run_time, j.secrets, case when j.kind is null then j.payload end, weft.now()
+    j.start_at, j.end_at, j.overlap, j.next_run_time, j.secrets, case when j.kind is null then j.payload end, weft.now(),
+    -- looked up: a join might be planned by org, and walk all jobs
+    (select o.suspended_at is not null from weft.orgs as o where o.id = j.org_id)
 from weft.jobs as j
 where j.due_at <= weft.now()
 order by j.due_at, j.id

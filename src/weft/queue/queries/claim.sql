@@ -51,14 +51,14 @@ select
     f.plain,
     coalesce(o.weight, 1),
     o.max_concurrent is not null or coalesce(bool_or(q.max_running is not null or q.rate_limit is not null), false),
-    coalesce(bool_or(q.paused), false)
+    coalesce(bool_or(q.paused), false) or o.suspended_at is not null
 from found as f
 left join weft.orgs as o
     on o.id = f.org_id
 left join weft.queues as q
     on q.name = split_part(f.lane, '+', 1)
     and q.org_id in (f.org_id, '00000000-0000-0000-0000-000000000000')
-group by f.lane, f.org_id, f.plain, o.weight, o.max_concurrent;
+group by f.lane, f.org_id, f.plain, o.weight, o.max_concurrent, o.suspended_at;
 
 -- How every claim ends: the picked rows are held by this token, the feed hears of it, the worker gets what it needs.
 -- Rows are locked before, then addressed by ctid: a join by id flipped to a scan of the whole table.
@@ -87,7 +87,8 @@ claimed as (
                 'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
                 'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
                 'heartbeat_timeout', extract(epoch from t.heartbeat_timeout)::double precision,
-                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
+                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'step_id', t.step_id,
+                'tags', t.tags)
         end as rest
 ),
 feed as (
@@ -112,7 +113,7 @@ with lane as (
     where not exists (
         select
         from weft.orgs as o
-        where o.id = l.org_id and o.max_concurrent is not null
+        where o.id = l.org_id and (o.max_concurrent is not null or o.suspended_at is not null)
     )
     and not exists (
         select
@@ -163,14 +164,14 @@ order by c.urgency, c.run_at, c.id;
 select n.name, pg_try_advisory_xact_lock(hashtextextended('weft.limit ' || n.name, 0))
 from unnest(%(names)s::text[]) as n (name);
 
--- How full the limits of these orgs are. Counted from leased rows in a statement of its own, after the locks.
+-- How full the limits of these orgs are; one that is suspended has no room. Counted from leased rows in a statement of its own, after the locks.
 -- name: count_orgs
-select o.id::text, o.max_concurrent, count(t.id)
+select o.id::text, case when o.suspended_at is null then o.max_concurrent else 0 end, count(t.id)
 from weft.orgs as o
 left join weft.tasks as t
     on t.org_id = o.id and t.state = 'running' and t.limited
-where o.id = any(%(orgs)s::uuid[]) and o.max_concurrent is not null
-group by o.id, o.max_concurrent;
+where o.id = any(%(orgs)s::uuid[]) and (o.max_concurrent is not null or o.suspended_at is not null)
+group by o.id, o.max_concurrent, o.suspended_at;
 
 -- name: count_queues
 select

@@ -9,6 +9,7 @@ select
         from weft.queues as q
         where q.name = t.queue and q.org_id in (t.org_id, '00000000-0000-0000-0000-000000000000') and q.paused
     ) as paused,
+    o.suspended_at is not null as suspended,
     (
         select count(*)
         from weft.nodes as n

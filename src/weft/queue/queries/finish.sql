@@ -183,7 +183,12 @@ by_claim_order as (
     cross join lateral (
         select c.id
         from weft.tasks as c
-        where c.state = 'blocked' and c.org_id = k.org_id and c.concurrency_key = k.key and c.cancel_requested_at is null
+        where c.state = 'blocked'
+            and c.org_id = k.org_id
+            and c.concurrency_key = k.key
+            and c.cancel_requested_at is null
+            -- a value, not `exists`: that may be planned as a walk through all runs
+            and coalesce((select r.state from weft.runs as r where r.id = c.run_id), '') <> 'paused'
         order by c.urgency, c.run_at, c.id
         limit greatest(k.room, 0)
         for update skip locked

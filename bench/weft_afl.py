@@ -1,0 +1,82 @@
+"""Runs an AFL flow of no-op facets and as many plain tasks on one worker: `python -m bench.weft_afl FACETS ELEMENTS`.
+
+From the call that starts the run, or enqueues the tasks, until all of it has ended. They take turns. A foreach over many
+elements comes last; how far memory grew meanwhile is told too.
+"""
+
+import asyncio
+import json
+import resource
+import statistics
+import sys
+import time
+
+import uvloop
+
+from bench.peers import protocol
+from weft import App
+
+app = App(database_url=protocol.database_url())
+
+ROUNDS = 5
+LOOP = """namespace bench { event facet Noop(v: String) => (n: Int)
+    workflow Each(all: String) => (last: Int = 0) andThen foreach v in $.all { w = Noop(v = v) yield Each(last = w.n) } }"""
+
+
+@app.task(name="bench.Noop")
+async def facet(v: str) -> dict[str, int]:
+    return {"n": 1}
+
+
+def flow(facets: int) -> str:
+    steps = "\n".join(f's{number} = Noop(v = "{number}")' for number in range(facets))
+    wide = f"workflow Wide() => (n: Int) andThen {{ {steps} yield Wide(n = s{facets - 1}.n) }}"
+    return f"namespace bench {{ event facet Noop(v: String) => (n: Int) {wide} }}"
+
+
+async def main(facets: int, elements: int) -> None:
+    await app.flows.save(source=flow(facets), name="wide")
+    await app.flows.save(source=LOOP, name="loop")
+    async with app.worker(concurrency=50, roles=("worker", "scheduler")):
+        for _ in range(2):
+            await _flow("wide", {}), await _tasks(facets)
+        flows, tasks = [], []
+        for _ in range(ROUNDS):
+            flows.append(await _flow("wide", {}))
+            tasks.append(await _tasks(facets))
+        await _flow("loop", {"all": "x" * min(elements, 2000)})
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        took = await _flow("loop", {"all": "x" * elements})
+        grew = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    own, kernel = facets / statistics.median(flows), facets / statistics.median(tasks)
+    print(json.dumps({
+        "per_second": own, "kernel_per_second": kernel, "ratio": own / kernel, "elements_per_second": elements / took,
+        "grew_mib": grew,
+    }))  # fmt: skip
+
+
+async def _flow(name: str, params: dict[str, str]) -> float:
+    began = time.perf_counter()
+    run = await app.flows.start(name, None, params)
+    await _none_left("select count(*) from weft.runs where id = %(id)s and finished_at is null", id=run.id)
+    return time.perf_counter() - began
+
+
+async def _tasks(count: int) -> float:
+    began = time.perf_counter()
+    made = await app.enqueue_many(facet, [{"v": str(number)} for number in range(count)])
+    await _none_left("select count(*) from weft.tasks where id = any(%(ids)s)", ids=[one.id for one in made])
+    return time.perf_counter() - began
+
+
+async def _none_left(asked: str, **arguments: object) -> None:
+    """Looks in the same way for both."""
+    while True:
+        async with app.tx() as tx:
+            if not await tx.value(asked, arguments):
+                return
+        await asyncio.sleep(0.02)
+
+
+if __name__ == "__main__":
+    uvloop.run(main(*map(int, sys.argv[1:3])))
