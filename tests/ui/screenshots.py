@@ -21,7 +21,7 @@ PAGES = {
     "run-steps": "/runs/{failed}?tab=steps", "run-data": "/runs/{approved}?tab=data", "run-logs": "/runs/{done}?tab=logs",
     "run-events": "/runs/{approved}?tab=events", "run-waiting": "/runs/{waiting}", "run-large": "/runs/{large}",
     "workflows": "/workflows", "workflow": "/workflows/checkout", "dags": "/dags", "dag": "/dags/{dag}",
-    "dag-versions": "/dags/{dag}?tab=versions&from=1&to=2", "flows": "/flows", "jobs": "/jobs",
+    "dag-versions": "/dags/{dag}?tab=versions&from=1&to=2", "flows": "/flows", "flow": "/flows/{flow}", "jobs": "/jobs",
     "jobs-calendar": "/jobs?tab=calendar", "job": "/jobs/{job}", "queues": "/queues", "tasks": "/tasks",
     "dead": "/dead", "workers": "/workers", "aiopslab": "/lab", "settings": "/settings",
 }  # fmt: skip

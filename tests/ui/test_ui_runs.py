@@ -14,6 +14,7 @@ PAGES = [
     "/runs/{waiting}",
     "/jobs", "/jobs?tab=calendar", "/jobs/{job}", "/dags", "/dags/{dag}", "/dags/{dag}?tab=runs",
     "/dags/{dag}?tab=versions&from=1&to=2", "/dags/{dag}?tab=params", "/workflows", "/workflows/checkout", "/flows",
+    "/flows/{flow}", "/flows/{flow}?tab=graph", "/flows/{flow}?tab=runs",
 ]  # fmt: skip
 
 
@@ -166,6 +167,23 @@ def test_a_job_is_made_with_its_times_shown_then_changed_paused_and_triggered(st
     page.get_by_role("dialog").get_by_label("Tags").fill("mine")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.locator(".facts .tag")).to_have_text("mine")
+
+
+def test_a_flow_is_checked_while_it_is_typed_and_started_by_a_form(staged: Staged, seen: Seen) -> None:
+    page = seen.go(f"/flows/{staged.ids['flow']}")
+    expect(page.locator(".code-keyword").first).to_be_visible()
+    page.get_by_role("button", name="Try a change").click()
+    source = page.get_by_label("AFL source")
+    source.fill(source.input_value().replace("g.greeting", "g.greting"))
+    expect(page.locator(".source-said.error").first).to_be_visible()
+    page.get_by_role("button", name="Start…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("name").fill("Ada")
+    dialog.get_by_role("button", name="Start").click()
+    page.wait_for_url(re.compile("/runs/"))
+    run = staged.stage.ask("GET", f"/v1/runs/{page.url.partition('/runs/')[2].partition('?')[0]}")
+    assert (run["kind"], run["params"]) == ("flow", {"name": "Ada"})
+    expect(page.get_by_role("button", name=re.compile("^g ?, "))).to_be_visible()
 
 
 def test_the_keyboard_is_enough(staged: Staged, seen: Seen) -> None:
