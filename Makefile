@@ -4,6 +4,7 @@
 #   make test    every test, on the embedded PostgreSQL and, where there is one, on PostgreSQL 15
 #   make check   ruff, mypy, import-linter, bandit; the types and the style of the web UI
 #   make ui      the web UI's bundle, if its sources changed (make dev and make test do it by themselves)
+#   make screenshots  every page of the web UI, light and dark, into docs/screenshots
 #   make bench   Weft, its peers and the floor on one PostgreSQL (bench/README.md)
 #   make chaos   kills, freezes, restarts and cuts for up to an hour (ARGS="--kills 20 …"); seeds printed, one summary line
 #   make clean   takes away what this made, but not .weft, where your tasks are
@@ -25,7 +26,7 @@ ON_15 := $(wildcard $(addprefix tests/,cluster jobs journal queue settle upkeep 
   aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py))
 ARGS ?=
 
-.PHONY: dev ui test test-15 check bench chaos clean FORCE
+.PHONY: dev ui screenshots test test-15 check bench chaos clean FORCE
 
 # so that the first screen can say how long it took, the installation included
 BEGAN := $(shell date +%s)
@@ -64,6 +65,10 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 	$(BIN)/python scripts/ui.py check
+
+screenshots: $(STAMP)
+	@$(BIN)/python scripts/ui.py build
+	$(BIN)/python tests/ui/screenshots.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)

@@ -34,6 +34,19 @@ ETL: dict[str, Any] = {
 }  # fmt: skip
 
 
+AFL = """namespace hello {
+  event facet Greet(name: String) => (greeting: String)
+
+  /** Says hello. @param name Whom to greet */
+  workflow SayHello(name: String = "world") => (message: String) andThen {
+    g = Greet(name = $.name)
+    h = Greet(name = g.greeting)
+    yield SayHello(message = h.greeting)
+  }
+}
+"""
+
+
 def large(many: int = 2000) -> dict[str, Any]:
     """A DAG of so many tasks: a fan-out of 600, groups of 100 in chains of ten."""
     tasks: list[dict[str, Any]] = [{"name": "begin", "payload": {"task": "echo"}}]
@@ -90,6 +103,8 @@ class Stage:
         found["dag"] = self.ask("POST", "/v1/dags", ETL)["dag_id"]
         tidy = {"name": "tidy", "payload": {"task": "work"}, "dependencies": ["tell"]}
         self.ask("POST", "/v1/dags", {**ETL, "max_active_runs": 20, "tasks": [*ETL["tasks"], tidy]})
+        flow = {"name": "hello", "sources": [{"name": "hello.afl", "text": AFL}]}
+        found["flow"] = self.ask("POST", "/v1/flows", flow)["id"]
         found["done"] = self.run("nightly-etl")
         found["failed"] = self.run("nightly-etl", fail="the warehouse is away")
         self.declared("checkout")

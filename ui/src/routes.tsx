@@ -31,7 +31,6 @@ export interface Route {
   page: ComponentType<{ match: Match }>;
 }
 const of = (load: () => Promise<{ default: ComponentType<{ match: Match }> }>): ComponentType<{ match: Match }> => lazy(load);
-const soon = of(() => import("./pages/soon"));
 
 export const ROUTES: Route[] = [
   { path: "/", page: of(() => import("./pages/overview")) },
@@ -54,6 +53,6 @@ export const ROUTES: Route[] = [
   { path: "/dags/:id", page: of(() => import("./pages/dags/dag")) },
   { path: "/workflows", page: of(() => import("./pages/workflows/list")) },
   { path: "/workflows/:name", page: of(() => import("./pages/workflows/workflow")) },
-  { path: "/flows", page: soon },
-  { path: "/flows/:id", page: soon },
+  { path: "/flows", page: of(() => import("./pages/flows/list")) },
+  { path: "/flows/:id", page: of(() => import("./pages/flows/flow")) },
 ];

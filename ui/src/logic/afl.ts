@@ -6,6 +6,7 @@ export type Diagnostic = {
   severity: string;
   message: string;
   rule?: string;
+  file?: string;
   line: number;
   column: number;
   hint?: string | null;

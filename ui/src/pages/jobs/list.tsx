@@ -45,12 +45,12 @@ function List() {
   const filters = useFilters(FILTERS);
   const jobs = usePages<Job>("/v1/jobs", filters);
   const ids = jobs.items.slice(0, 100).map((job) => job.job_id);
-  const results = useRead<{ results: Record<string, string[]> }>(ids.length ? "/v1/jobs/results" : null, { n: 20, id: ids });
+  const results = useRead<{ items: Record<string, string[]> }>(ids.length ? "/v1/jobs/results" : null, { n: 20, id: ids });
   const again = useCalm(() => { jobs.again(); results.again(); }, 1500);
   useChange("jobs", {}, again);
   const me = useMe();
   const writer = may(me, "writer");
-  const last = results.data?.results;
+  const last = results.data?.items;
   const columns = useMemo(() => columnsOf(last ?? {}, writer, jobs.again), [last, writer, jobs.again]);
   const filtered = Object.values(filters).some(Boolean);
   return (
@@ -94,7 +94,7 @@ function Quick({ job, done }: { job: Job; done: () => void }) {
 export function Trigger({ job, done, small = false }: { job: Job; done: () => void; small?: boolean }) {
   const name = clean(job.name);
   const fire = (): void => void told(() => act(`/v1/jobs/${job.job_id}/trigger`), `${name} was triggered`).then(done);
-  return <button type="button" className={small ? "small" : "primary"} onClick={fire} aria-label={`Trigger ${name} now`}>{small ? "Trigger" : "Trigger now"}</button>;
+  return <button type="button" className={small ? "small" : "primary"} onClick={fire} aria-label={small ? `Trigger ${name} now` : undefined}>{small ? "Trigger" : "Trigger now"}</button>;
 }
 
 /** The last results, oldest first: never by colour alone, failures stand taller. */

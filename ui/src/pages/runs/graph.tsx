@@ -46,6 +46,8 @@ export default function Graph({ nodes, states, opened, open, chosen, choose, ins
       const hint = single ? [node?.what, node?.each ? "for each" : "", node?.conditional ? "if" : ""].filter(Boolean).join(" · ") : `${box.members.length} tasks`;
       return {
         id: box.id, type: "box", position: at.get(box.id) ?? { x: 0, y: 0 }, width: WIDTH, height: HEIGHT,
+        // xyflow lets nothing through to boxes that cannot be dragged or selected
+        style: { pointerEvents: "all" },
         data: { box, state, hint, counts, press, down, chosen: single && chosen === first, look: (single && inside?.get(first)) || null },
       };
     }),
@@ -80,12 +82,13 @@ const BoxView = memo(function BoxView({ data }: NodeProps<BoxNode>) {
   const { box, state, hint, counts } = data;
   const total = box.members.length;
   const label = line(box.label, 80);
-  const said = `${label}${state === null ? "" : `, ${word(state)}`}${box.kind === "node" ? "" : `, ${total} tasks, opens`}`;
+  // the name a screen reader says begins with what is seen
+  const said = `${state === null ? "" : `, ${word(state)}`}${box.kind === "node" ? "" : ", opens"}`;
   return (
     <div className={`graph-box kind-${box.kind}${state === null ? "" : ` tone-${tone(state)}`}${data.chosen ? " chosen" : ""}`}>
       <Handle type="target" position={data.down ? Position.Top : Position.Left} isConnectable={false} />
-      <button type="button" className="graph-press nodrag nopan" onClick={data.press} title={clean(box.label)} aria-label={said}>
-        <span className="graph-name">{state !== null && <span aria-hidden="true" className="graph-sign">{sign(state)}</span>} {label}</span>
+      <button type="button" className="graph-press nodrag nopan" onClick={data.press} title={clean(box.label)}>
+        <span className="graph-name">{state !== null && <span aria-hidden="true" className="graph-sign">{sign(state)}</span>} {label}<span className="unseen">{said}</span></span>
         <span className="graph-hint">{line(hint, 60)}</span>
         {counts.length > 0 && (
           <span className="graph-counts" aria-hidden="true">

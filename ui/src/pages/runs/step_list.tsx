@@ -33,9 +33,9 @@ export function StepList({ steps, run, turned, turn }: { steps: Step[]; run: str
     },
     { name: "state", head: "State", cell: (row) => <StateBadge state={row.step.state} /> },
     { name: "attempt", head: "Attempt", right: true, less: true, cell: (row) => row.step.attempt || "" },
-    { name: "started", head: "Began", less: true, cell: (row) => <Time at={row.step.started_at} exact /> },
+    { name: "started", head: "Began", less: true, cell: (row) => <Time at={row.step.started_at} /> },
     { name: "took", head: "Took", right: true, cell: (row) => <Took from={row.step.started_at} to={row.step.finished_at} /> },
-    { name: "error", head: "Error", wide: true, less: true, cell: (row) => (row.step.error ? <span className="quiet">{line(row.step.error.message ?? row.step.error.type ?? "", 120)}</span> : "") },
+    { name: "error", head: "Error", less: true, cell: (row) => (row.step.error ? <span className="quiet">{line(row.step.error.message ?? row.step.error.type ?? "", 48)}</span> : "") },
   ];
   return <Table label="Steps" rows={lines} id={(row) => row.step.id} columns={columns} to={to} />;
 }
