@@ -2,7 +2,8 @@
 #
 #   make dev     PostgreSQL, the API, workers, a demo and a live view
 #   make test    every test, on the embedded PostgreSQL and, where there is one, on PostgreSQL 15
-#   make check   ruff, mypy, import-linter, bandit
+#   make check   ruff, mypy, import-linter, bandit; the types and the style of the web UI
+#   make ui      the web UI's bundle, if its sources changed (make dev and make test do it by themselves)
 #   make bench   Weft, its peers and the floor on one PostgreSQL (bench/README.md)
 #   make chaos   kills, freezes, restarts and cuts for up to an hour (ARGS="--kills 20 …"); seeds printed, one summary line
 #   make clean   takes away what this made, but not .weft, where your tasks are
@@ -24,17 +25,25 @@ ON_15 := $(wildcard $(addprefix tests/,cluster jobs journal queue settle upkeep 
   aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py))
 ARGS ?=
 
-.PHONY: dev test test-15 check bench chaos clean FORCE
+.PHONY: dev ui test test-15 check bench chaos clean FORCE
 
 # so that the first screen can say how long it took, the installation included
 BEGAN := $(shell date +%s)
 
 dev: $(STAMP)
+	@$(BIN)/python scripts/ui.py build || echo '*** going on without the web UI'
 	@WEFT_MADE_AT=$(BEGAN) $(BIN)/weft dev $(ARGS)
+
+ui: $(STAMP)
+	@$(BIN)/python scripts/ui.py build
 
 # Some tests, or another server, are asked for: then only those.
 test: $(if $(ARGS)$(WEFT_TEST_SERVER),$(STAMP),test-15)
+	@$(BIN)/python scripts/ui.py build
+	$(if $(ARGS)$(WEFT_TEST_SERVER),,$(BIN)/python scripts/ui.py test)
 	$(PYTEST) $(ARGS)
+	@command -v chromium >/dev/null || \
+	  printf '\n*** NOT TESTED: the web UI in a real browser. apt-get install chromium\n\n'
 	@command -v pgbouncer >/dev/null || \
 	  printf '\n*** NOT TESTED: a pooler in transaction mode. apt-get install pgbouncer\n\n'
 
@@ -54,15 +63,17 @@ check: $(STAMP)
 	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
+	$(BIN)/python scripts/ui.py check
 
 bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
 chaos: $(STAMP)
-	WEFT_LONG=1 WEFT_SCHEDULER_KILLS=100 $(BIN)/python -m pytest -m "chaos or long" -rs
+	WEFT_LONG=1 WEFT_SCHEDULER_KILLS=100 WEFT_WORKFLOW_KILLS=100 WEFT_WORKFLOW_RUNS=1000 $(BIN)/python -m pytest -m "chaos or long" -rs
 	PYTHONPATH=tests $(BIN)/python tests/chaos/drive.py $(ARGS)
 
 clean:
+	rm -rf ui/node_modules src/weft/web/dist
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist bench/.peers bench/results
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -28,6 +28,7 @@ from bench.scenarios import (
     pages,
     scale,
     start,
+    workflows,
     xmin,
 )  # fmt: skip
 from bench.scenarios.measurement import Line, Measurement
@@ -72,6 +73,11 @@ class Sizes:
     dags_chain: int
     dags_many: int
     afl_lines: int
+    workflows_ones: int
+    workflows_tens: int
+    workflows_calls: int
+    workflows_sleepers: int
+    workflows_due: int
 
 
 FULL = Sizes(
@@ -109,6 +115,11 @@ FULL = Sizes(
     dags_chain=100,
     dags_many=100,
     afl_lines=10_000,
+    workflows_ones=20_000,
+    workflows_tens=4_000,
+    workflows_calls=100,
+    workflows_sleepers=100_000,
+    workflows_due=10_000,
 )
 QUICK = dataclasses.replace(
     FULL,
@@ -140,6 +151,11 @@ QUICK = dataclasses.replace(
     dags_chain=50,
     dags_many=20,
     afl_lines=3_000,
+    workflows_ones=4_000,
+    workflows_tens=800,
+    workflows_calls=30,
+    workflows_sleepers=5_000,
+    workflows_due=1_000,
 )
 
 
@@ -258,6 +274,9 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
         jobs: ("jobs", "per_second", dict(active=sizes.jobs_active, due=sizes.jobs_due)),
         dags: ("dags", "chain_ms", dict(fan=sizes.dags_fan, chain=sizes.dags_chain, many=sizes.dags_many)),
+        workflows: ("workflows", "ten_per_second", dict(
+            ones=sizes.workflows_ones, tens=sizes.workflows_tens, calls=sizes.workflows_calls,
+            sleepers=sizes.workflows_sleepers, due=sizes.workflows_due)),
         afl_compile: ("afl_compile", "lines_per_second", dict(lines=sizes.afl_lines)),
         xmin: ("xmin", "last_ratio", dict(rate=sizes.xmin_rate, before=sizes.xmin_before, held=sizes.xmin_held)),
     }  # fmt: skip

@@ -21,11 +21,12 @@ from bench.errors import BenchError
 
 Scenario = Literal[
     "drain", "enqueue_one", "enqueue_many", "latency", "scale", "fairness", "idle", "limits", "start", "http",
-    "live", "pages", "xmin", "jobs", "dags", "afl_compile",
+    "live", "pages", "xmin", "jobs", "dags", "afl_compile", "workflows",
 ]
 COMPARED: tuple[Scenario, ...] = ("drain", "enqueue_one", "enqueue_many", "latency")
 OWN: tuple[Scenario, ...] = (
     "scale", "fairness", "idle", "limits", "start", "http", "live", "pages", "xmin", "jobs", "dags", "afl_compile",
+    "workflows",
 )  # fmt: skip
 SCENARIOS = COMPARED + OWN
 MODULES = ("weft", "pgqueuer", "procrastinate", "graphile_worker", "pg_boss", "floor")

@@ -58,6 +58,11 @@ ROWS = {
     "definitions": "(org_id, kind, name, version) values (%(org)s, 'dag', 'd', 'v')",
     "definition_versions": "(definition_id, org_id, version, number, plan_hash) "
     "select d.id, d.org_id, 'v', 1, repeat('a', 64) from weft.definitions as d where d.org_id = %(org)s",
+    "answers": "(message_id, run_id, org_id) values ((random() * 1e15)::bigint, weft.uuid7(), %(org)s)",
+    "flow_versions": "(definition_id, version, org_id, sources, lists) "
+    "select d.id, 'v', d.org_id, '[]', '{}' from weft.definitions as d where d.org_id = %(org)s",
+    "flow_workflows": "(definition_id, version, name, org_id, id, number, plan_hash) "
+    "select d.id, 'v', 'w', d.org_id, d.id, 1, repeat('a', 64) from weft.definitions as d where d.org_id = %(org)s",
     "messages": "(run_id, org_id, kind, name) values (weft.uuid7(), %(org)s, 'signal', 's')",
     "runs": "(org_id, kind, name) values (%(org)s, 'dag', 'd')",
     "steps": "(id, run_id, org_id, frame_id, node) values (weft.uuid7(), weft.uuid7(), %(org)s, weft.uuid7(), 'n')",

@@ -10,8 +10,8 @@ import weft
 from weft.base import errors
 
 PUBLIC = [
-    "App", "Conflict", "Context", "Discard", "Enqueued", "InvalidInput", "InvalidName", "InvalidPayload", "LeaseLost",
-    "NotFound", "OutcomeUnknown", "ResultTimeout", "Retry", "RetryLater", "Snooze", "Task", "TaskCancelled",
+    "Agent", "App", "Conflict", "Context", "Discard", "Enqueued", "InvalidInput", "InvalidName", "InvalidPayload",
+    "LeaseLost", "NotFound", "OutcomeUnknown", "ResultTimeout", "Retry", "RetryLater", "Snooze", "Task", "TaskCancelled",
     "TaskFailed", "TaskTimedOut", "TaskView", "Unavailable", "UnknownKind", "WeftError", "current",
     "item", "node",
 ]  # fmt: skip

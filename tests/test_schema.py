@@ -13,6 +13,7 @@ import fresh_database
 import prepared
 import weft
 from weft.access import keys, tiers, users
+from weft.afl import records
 from weft.cluster import model as cluster
 from weft.cron import misfire
 from weft.db import fresh, statements
@@ -152,6 +153,8 @@ STATES = {
     ("steps", "state"): flows.StepState,
     ("messages", "kind"): flows.MessageKind,
     ("live_sessions", "status"): live_sessions.Status,
+    ("run_logs", "note_originator"): records.NoteOriginator,
+    ("run_logs", "note_type"): records.NoteType,
 }
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 from bench import environments
 from bench.errors import BenchError
@@ -40,9 +41,10 @@ def measure(contender: Contender, *, url: str, rounds: int, fan: int, chain: int
     for _ in range(rounds):
         values = _run([sys.executable, "-m", "bench.weft_dags", *sizes], url=url)
         for peer, interpreter in interpreters.items():
-            for name, took in _run([interpreter, str(BENCH / f"peers/{peer}_dags.py"), *sizes], url=url).items():
-                values[f"{peer}_{name}"] = took
-                values[f"{peer}_{name.removesuffix('_ms')}_ratio"] = took / values[name]
+            for shape, size in zip(SHAPES, sizes, strict=True):
+                command = [interpreter, str(BENCH / f"peers/{peer}_dags.py"), shape, size]
+                took = values[f"{peer}_{shape}_ms"] = _run(command, url=url)["ms"]
+                values[f"{peer}_{shape}_ratio"] = took / values[f"{shape}_ms"]
         measured.append(Measurement(values))
     return measured
 
@@ -50,14 +52,19 @@ def measure(contender: Contender, *, url: str, rounds: int, fan: int, chain: int
 def _run(command: list[str], *, url: str) -> dict[str, float]:
     env = {**os.environ, "DATABASE_URL": url, "BENCH_DATABASE_URL": url, "PREFECT_LOGGING_LEVEL": "CRITICAL",
            "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+           # Prefect's server answers 503 when its database is slow: then it is asked again
+           "PREFECT_CLIENT_MAX_RETRIES": "30", "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
+           "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
            "DAGSTER_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}  # fmt: skip
     try:
-        done = subprocess.run(
-            command, env=env, cwd=BENCH.parent, capture_output=True, text=True, timeout=TIMEOUT, check=False
-        )
+        with tempfile.TemporaryDirectory() as home:
+            done = subprocess.run(
+                command, env={**env, "PREFECT_HOME": home}, cwd=BENCH.parent, capture_output=True, text=True,
+                timeout=TIMEOUT, check=False,
+            )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        raise BenchError(f"{command[-4]} did not end within {TIMEOUT} s") from error
+        raise BenchError(f"{command[1]} did not end within {TIMEOUT} s") from error
     if done.returncode:
-        raise BenchError(f"{command[-4]} failed:\n{done.stderr.strip()[-2000:]}")
+        raise BenchError(f"{command[1]} failed:\n{done.stderr.strip()[-2000:]}")
     found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
     return found

@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from weft.agent import Agent as Agent
     from weft.app import App as App
     from weft.base.errors import Conflict as Conflict
     from weft.base.errors import Discard as Discard
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from weft.sdk.task import Task as Task
 
 _HOMES = {
+    "weft.agent": ("Agent",),
     "weft.app": ("App",),
     "weft.base.errors": (
         "Conflict", "Discard", "InvalidInput", "InvalidName", "InvalidPayload", "LeaseLost", "NotFound",

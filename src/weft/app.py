@@ -21,14 +21,16 @@ from weft.api.live_here import InProcess
 from weft.base import config, crash, durations, errors, ids
 from weft.parts.dags import Dags, DeclaredDag, Runs
 from weft.parts.durable import Durable
+from weft.parts.flows import Flows
 from weft.parts.jobs import Jobs
 from weft.parts.processes import Processes
 from weft.queue import enqueue, explain, new, tasks
 from weft.queue.explain import Explanation
 from weft.queue.model import Enqueued, LogLine, TaskView
 from weft.queue.new import Options
-from weft.sdk import loading
+from weft.sdk import loading, prompting
 from weft.sdk import task as declarations
+from weft.sdk.prompting import Provider
 from weft.sdk.query import Queries
 from weft.sdk.synchronous import Synchronous
 from weft.sdk.task import Task
@@ -48,7 +50,7 @@ class App(Durable, Processes):
         super().__init__(settings or config.load(database_url=database_url))
         self.jobs = Jobs(self.open, registry=self.registry, owner=f"app:{name or loading.caller()}")
         self.sync = Synchronous(self)
-        self.dags, self.runs = Dags(self), Runs(self)
+        self.dags, self.flows, self.runs = Dags(self), Flows(self), Runs(self)
         self.queries = Queries()
         self.query = self.queries.add
         self.live = InProcess(self.open, self._listening, self.queries)
@@ -70,6 +72,11 @@ class App(Durable, Processes):
             return self.registry.add(declared, name=name, version=version, **options)
 
         return declare if function is None else declare(function)
+
+    def provider(self, answers: Provider, /) -> Provider:
+        """Declares who answers the prompts of AFL programs here: `async def answer(prompt: Prompt) -> str`."""
+        self.registry.add(prompting.handler(answers), name=prompting.KIND, version=None)
+        return answers
 
     def cron(self, expression: str, /, **words: Any) -> Callable[[Any], Task[Any, Any]]:
         """Declares a job that runs the task below at these times: `timezone=`, `name=`, `args=`, and words of a job such as

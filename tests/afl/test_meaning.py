@@ -329,7 +329,7 @@ def test_a_prompt_is_a_task_for_a_model() -> None:
 
     assert running.run(plan, {}, do).result.output == {"out": "Hi"}  # type: ignore[union-attr]
     assert seen == [("afl.prompt", {"facet": "n.Ask", "system": "Be brief.", "template": "Greet {name}.", "model": "m",
-                                    "params": {"name": "Ada"}})]  # fmt: skip
+                                    "returns": {"text": "string"}, "params": {"name": "Ada"}})]  # fmt: skip
 
 
 def test_a_yield_may_name_a_mixin_of_the_signature() -> None:

@@ -55,6 +55,33 @@ async def test_a_workflow_is_started_looked_at_and_signalled(api: Caller, databa
         ]  # fmt: skip
 
 
+async def test_an_update_is_answered_over_http(api: Caller, database_url: str) -> None:
+    async with App(database_url=database_url) as app:
+
+        @app.workflow
+        async def polite() -> None:
+            while (request := await app.receive("ask")) is not None and request.value != "end":
+                if request.value == "no":
+                    app.refuse(request, "not this")
+                else:
+                    app.answer(request, [request.value])
+
+        run = (await app.start(polite)).id
+        at = f"/v1/runs/{run}"
+        late = (await api.post(f"{at}/update", {"name": "ask", "value": 1, "wait": 0})).json()
+        assert (late["answered"], late["value"]) == (False, None)
+        async with app.worker(concurrency=1):
+            answered = (await api.post(f"{at}/update", {"name": "ask", "value": 2, "wait": 60})).json()
+            assert (answered["answered"], answered["value"]) == (True, [2])
+            found = (await api.get(f"{at}/answer?update_id={late['update_id']}")).json()
+            assert found == {"update_id": late["update_id"], "answered": True, "value": [1]}
+            refused = await api.post(f"{at}/update", {"name": "ask", "value": "no", "wait": 60})
+            assert (code(refused), "not this" in refused.text) == ((409, "CONFLICT"), True)
+            unanswered = await api.post(f"{at}/update", {"name": "ask", "value": "end", "wait": 60})
+            assert (code(unanswered), "has not answered" in unanswered.text) == ((409, "CONFLICT"), True)
+        assert code(await api.get(f"/v1/runs/{uuid.uuid4()}/answer?update_id=1")) == (404, "NOT_FOUND")
+
+
 async def test_runs_are_paused_cancelled_retried_and_skipped(api: Caller, database_url: str) -> None:
     async with declared(database_url) as app:
         await run_pending(app)

@@ -74,7 +74,7 @@ class Planted:
 async def plant(database: Database, slug: str, *, app: Any) -> Planted:
     """An org with some of everything."""
     words = iter(f"{slug}-canary-{uuid.uuid4().hex[:12]}" for _ in range(1000))
-    what = ("queue", "kind", "lock", "role", "tag", "correlation", "dedupe", "idem", "secret", "dag")
+    what = ("queue", "kind", "lock", "role", "tag", "correlation", "dedupe", "idem", "secret", "dag", "flow")
     name = {one: f"{slug}-{one}" for one in what}
     canaries: list[str] = []
 
@@ -129,6 +129,7 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
             tx, job_id=job.id, org=org, start=past, end=past + dt.timedelta(days=1), max_active=1, actor="test"
         )
         found += [str(job.id), str(execution), str(back.id)]
+        found += await _planted_workflow(tx, org, canary)
         running = await hands.claim_plain(tx, kinds=[str(payload["task"])])
         at = dt.datetime.now(dt.UTC)
         await lease.write_logs(tx, [lease.Line(str(execution), running[0].token, at, "info", canary(), None)])
@@ -147,8 +148,9 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
         kept = await client.put(f"/v1/secrets/{name['secret']}", json={"value": canary()}, headers=as_admin)
         assert kept.is_success, kept.text
         found += await _planted_dag(client, as_admin, name["dag"], canary)
+        found += await _planted_flow(client, as_admin, name["flow"], canary)
         cursors = []
-        for path in ("tasks", "keys", "dead", "users", "audit", "jobs", "dags", "runs"):
+        for path in ("tasks", "keys", "dead", "users", "audit", "jobs", "dags", "runs", "flows", "runners"):
             listed = await client.get(f"/v1/{path}?limit=1", headers=as_admin)
             cursors.append(listed.json()["next_cursor"])
     async with database.tx() as tx:
@@ -156,6 +158,23 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
     found += [attempt["task_id"], attempt["lease_token"], node]
     which = {field: attempt[field] for field in ("task_id", "attempt", "lease_token", "token")}
     return Planted(org, opens, actors, found, list(name.values()), canaries, which, [one for one in cursors if one])
+
+
+async def _planted_workflow(tx: Tx, org: uuid.UUID, canary: Callable[[], str]) -> list[str]:
+    """A run of a workflow with a step, and something that was done to it; their ids."""
+    run = await tx.value(
+        "insert into weft.runs (org_id, kind, name, version, state, published) "
+        "values (%(org)s, 'workflow', %(name)s, '1', 'waiting', to_jsonb(%(said)s::text)) returning id",
+        {"org": org, "name": canary(), "said": canary()},
+    )
+    step = await tx.value(
+        "insert into weft.steps (id, run_id, org_id, frame_id, node, state, output, operation, number) "
+        "values (weft.uuid7(), %(run)s, %(org)s, %(run)s, 'charge#1', 'completed', to_jsonb(%(said)s::text), 'step', 1) "
+        "returning id",
+        {"run": run, "org": org, "said": canary()},
+    )
+    await record.record(tx, org_id=org, actor=canary(), action="run.pause", object_type="run", object_id=str(run))
+    return [str(run), str(step)]
 
 
 async def _planted_dag(client: Any, head: dict[str, str], name: str, canary: Callable[[], str]) -> list[str]:
@@ -172,6 +191,26 @@ async def _planted_dag(client: Any, head: dict[str, str], name: str, canary: Cal
         [step] = steps.json()["items"]
         found += [made.json()["dag_id"], run.json()["dag_run_id"], step["id"], step["task_id"]]
         found += [one["task_id"] for one in made.json()["tasks"]]
+    return found
+
+
+async def _planted_flow(client: Any, head: dict[str, str], name: str, canary: Callable[[], str]) -> list[str]:
+    """Flows, each with a run and its steps; their ids."""
+    found = []
+    for title in (f"{name}-2", name):
+        facet = f"Ask{canary().rpartition('-')[2]}"
+        text = (
+            f'namespace here {{ /** {canary()} */ event facet {facet}(q: String = "{canary()}") => (a: String) '
+            f'workflow W(q: String) => (a: String) andThen {{ s = {facet}(q = $.q) yield W(a = s.a) }} }}'
+        )
+        body = {"name": title, "path": canary(), "sources": [{"name": canary(), "text": text}]}
+        made = await client.post("/v1/flows", json=body, headers=head)
+        assert made.is_success, made.text
+        run = await client.post("/v1/runners", json={"flow": title, "params": {"q": canary()}}, headers=head)
+        assert run.is_success, run.text
+        steps = await client.get(f"/v1/runs/{run.json()['id']}/steps", headers=head)
+        found += [made.json()["id"], run.json()["id"], *(one["id"] for one in steps.json()["items"])]
+        found += [one["id"] for one in made.json()["workflows"]]
     return found
 
 

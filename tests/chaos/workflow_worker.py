@@ -14,7 +14,7 @@ def made(url: str) -> App:
 
     @app.transaction
     async def write(conn: Any, run: str, n: int) -> int:
-        await conn.execute("insert into effects values (%s, %s, weft.now())", (run, n))
+        await conn.execute("insert into effects values (%s, %s, clock_timestamp())", (run, n))
         return n
 
     @app.workflow

@@ -20,7 +20,7 @@ TYPES = {
     "TIMESTAMP": {"timestamp with time zone"}, "JSONB": {"jsonb"}, "TEXT[]": {"ARRAY"},
     # 000: Python
     "str": {"text"}, "list[str]": {"ARRAY"}, "list[HandledCount]": {"jsonb"}, "Optional[dict]": {"jsonb"},
-    "Optional[LockMetaData]": {"jsonb"},
+    "Optional[LockMetaData]": {"jsonb"}, "Optional[str]": {"text"}, "dict": {"jsonb"}, "bool": {"boolean"},
     # 002: its diagram; `int` is a number of milliseconds in 000
     "uuid": {"uuid"}, "string": {"text", "character varying"}, "int": {"integer", "bigint"},
     "timestamp": {"timestamp with time zone"},
@@ -47,9 +47,13 @@ async def test_a_view_has_the_documented_columns_in_order(tx: Tx, view: str) -> 
         """,
         {"schema": schema, "name": name},
     )
+    if view.startswith("afl."):  # what is ours, for indexes
+        found = [one for one in found if one not in (("run_id", "uuid"), ("id", "uuid"))]
     assert [column for column, _ in found] == [column for column, _ in DOCUMENTED[view]]
     for (column, real), (_, written) in zip(found, DOCUMENTED[view], strict=True):
-        assert real in TYPES[written], f"{view}.{column} is {real}, the seed says {written}"
+        # nested entities, and lists and options of them, are documents
+        expected = TYPES.get(written, {"jsonb"} if view.startswith("afl.") else set())
+        assert real in expected, f"{view}.{column} is {real}, the seed says {written}"
 
 
 async def test_every_view_is_there_asks_as_its_asker_and_is_read_only(tx: Tx) -> None:

@@ -83,7 +83,7 @@ class _Definer:
         return made
 
     def _id(self, place: str) -> str:
-        return str(uuids.uuid5(self._flow, place))
+        return str(uuids.uuid3(self._flow, place))
 
     def _facet(self, qualified: str) -> str:
         return self._id(f"facet {qualified}")

@@ -14,7 +14,8 @@ PROMPT_KIND = "afl.prompt"
 WITH = "(with)"
 """The param by which a call passes on what its mixins bring to an event facet that has a body."""
 
-SCRIPT_SECONDS = 30
+SCRIPT_SECONDS = 40
+"""Longer than the half minute that its process gives it, so that it is told by that what was wrong."""
 
 
 class Lowered:
@@ -116,7 +117,8 @@ class Working:
             args = Apply("merge", (folded(Map(called.extra)), passed, folded(Map(given))))
         if declared.prompt is not None:
             parts: dict[str, Expression] = {word.text: Value(text.value) for word, text in declared.prompt.parts}
-            asked = Map({"facet": Value(declared.qualified), **parts, "params": args})
+            wanted = {field.name: field.type for field in returns or ()}
+            asked = Map({"facet": Value(declared.qualified), **parts, "returns": Value(wanted), "params": args})
             return Task(PROMPT_KIND, asked, called.options, returns)
         if declared.script is not None:
             made = self.scripted(declared.qualified, declared.script, args)

@@ -1,8 +1,10 @@
 """`/v1/runs/{id}/…`: what can be asked of a workflow's run and done to it."""
 
+import asyncio
 import datetime as dt
+import time
 import uuid
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -13,6 +15,10 @@ from weft.db.tx import Tx
 from weft.flows import look, steering, workflows
 from weft.flows.model import StepState
 from weft.flows.steering import Difference
+from weft.journal import record
+
+_FIRST_PAUSE = 0.01
+_LONGEST_PAUSE = 0.25
 
 
 class Checkpoint(msgspec.Struct, kw_only=True):
@@ -42,6 +48,24 @@ class Published(msgspec.Struct):
 class Signal(msgspec.Struct, forbid_unknown_fields=True):
     name: fields.Name
     value: Any = None
+
+
+class Update(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    name: fields.Name
+    value: Any = None
+    wait: Annotated[float, msgspec.Meta(ge=0, le=60)] = 20.0
+    """Seconds to wait for the answer."""
+
+
+class UpdateAnswer(msgspec.Struct, kw_only=True):
+    update_id: int
+    answered: bool
+    """False: not yet; ask again with this `update_id`."""
+    value: Any = None
+
+
+class AnswerQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    update_id: Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
 
 
 class Cancel(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,6 +116,28 @@ async def signal(call: Call[Signal, None]) -> None:
     async with call.tx() as tx:
         await _must_be(call, tx)
         await workflows.signal(tx, call.id, call.body.name, call.body.value, org=call.principal.org)
+        await record.record(
+            tx, org_id=call.principal.org, actor=call.principal.actor, action="run.signal", object_type="run",
+            object_id=str(call.id), after={"name": call.body.name},
+        )  # fmt: skip
+
+
+async def update(call: Call[Update, None]) -> UpdateAnswer:
+    wanted, org = call.body, call.principal.org
+    async with call.tx() as tx:
+        await _must_be(call, tx)
+        message = await workflows.signal(tx, call.id, wanted.name, wanted.value, org=org)
+    pause, ends = _FIRST_PAUSE, time.monotonic() + wanted.wait
+    while True:
+        found = await _answer(call, message)
+        if found.answered or time.monotonic() >= ends:
+            return found
+        await asyncio.sleep(pause)  # no connection is held meanwhile
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+async def answer(call: Call[None, AnswerQuery]) -> UpdateAnswer:
+    return await _answer(call, call.query.update_id)
 
 
 async def cancel(call: Call[Cancel, None]) -> runs.Run:
@@ -147,6 +193,12 @@ async def diff(call: Call[None, None]) -> Differences:
     return Differences([_different(one) for one in found])
 
 
+async def _answer(call: Call[Any, Any], message: int) -> UpdateAnswer:
+    async with call.tx() as tx:
+        found = await workflows.answer(tx, call.id, message, org=call.principal.org)
+    return UpdateAnswer(update_id=message, answered=found is not None, value=None if found is None else found.value)
+
+
 async def _must_be(call: Call[Any, Any], tx: Tx) -> None:
     await look.run(tx, call.id, org=call.principal.org, kind="workflow")
 
@@ -195,6 +247,19 @@ OPERATIONS = (
         "POST", f"{_AT}/signal", action="run.write", handler=signal, summary="Send a signal to a workflow's run",
         description="It is kept until the run takes it, once.", body=Signal, status=204,
         errors=("NOT_FOUND", "CONFLICT", "INVALID_NAME", "INVALID_PAYLOAD"), example={"name": "approval", "value": True},
+    ),
+    Operation(
+        "POST", f"{_AT}/update", action="run.write", handler=update, summary="Send a signal and wait for the run's answer",
+        description="What its code gives to `answer`. A run that refuses, or ends without an answer, is a conflict.",
+        body=Update, answer=UpdateAnswer, errors=("NOT_FOUND", "CONFLICT", "INVALID_NAME", "INVALID_PAYLOAD"),
+        example={"name": "address", "value": "Elm Street 5"},
+        answer_example={"update_id": 17, "answered": True, "value": "changed"},
+    ),
+    Operation(
+        "GET", f"{_AT}/answer", action="run.read", handler=answer, summary="What a run answered to an update",
+        description="For those who did not wait long enough; answers are kept for a day.", query=AnswerQuery,
+        answer=UpdateAnswer, errors=("NOT_FOUND", "CONFLICT"),
+        answer_example={"update_id": 17, "answered": False, "value": None},
     ),
     Operation(
         "POST", f"{_AT}/cancel", action="run.write", handler=cancel, summary="Cancel a workflow's run",

@@ -9,9 +9,10 @@ import msgspec
 from weft.api import fields, pages
 from weft.api.operation import Call, Operation
 from weft.api.shown import shown
-from weft.flows import look
+from weft.flows import look, search
 from weft.flows.look import RunView
 from weft.flows.model import Kind, RunState, StepState
+from weft.flows.search import Filter
 
 
 class Run(msgspec.Struct, kw_only=True):
@@ -79,6 +80,10 @@ class RunsQuery(pages.Paging, forbid_unknown_fields=True, kw_only=True):
     kind: Kind | None = None
     name: fields.Name | None = None
     state: Annotated[tuple[RunState, ...], msgspec.Meta(max_length=10, description="May be given several times.")] = ()
+    tag: fields.Name | None = None
+    name_prefix: fields.Key | None = None
+    created_after: fields.Instant | None = None
+    created_before: fields.Instant | None = None
 
 
 class RunsPlace(msgspec.Struct, array_like=True):
@@ -92,14 +97,33 @@ class StepsPlace(msgspec.Struct, array_like=True):
     catching: bool
 
 
-async def page(call: Call[None, RunsQuery]) -> pages.Page[Run]:
+class RunPage(msgspec.Struct):
+    """Some runs, newest first. With `scanned_until` the page is short because looking further would take too long:
+    everything made at or after that instant was looked at; go on with `next_cursor`."""
+
+    items: list[Run]
+    next_cursor: str | None
+    scanned_until: dt.datetime | None
+
+
+async def page(call: Call[None, RunsQuery]) -> RunPage:
+    query = call.query
+    wanted = Filter(
+        kind=query.kind, name=query.name, prefix=query.name_prefix, states=query.state, tag=query.tag,
+        created_after=query.created_after, created_before=query.created_before,
+    )  # fmt: skip
+    return await listed(call, wanted)
+
+
+async def listed(call: Call[None, Any], wanted: Filter) -> RunPage:
+    """The page that a query of any kind of run asks for."""
     place = call.query.place(RunsPlace)
     async with call.tx() as tx:
-        found = await look.page(
-            tx, org=call.principal.org, before=place.id if place else None, take=call.query.limit + 1,
-            kind=call.query.kind, name=call.query.name, states=call.query.state,
-        )  # fmt: skip
-    return pages.page(found, limit=call.query.limit, show=shown_run, place=lambda one: RunsPlace(one.id))
+        found = await search.page(
+            tx, org=call.principal.org, filter=wanted, before=place.id if place else None, limit=call.query.limit
+        )
+    cursor = None if found.before is None else pages.encode(RunsPlace(found.before))
+    return RunPage([shown_run(one) for one in found.runs], cursor, found.scanned_until)
 
 
 async def get(call: Call[None, None]) -> Run:
@@ -134,7 +158,7 @@ RUN_EXAMPLE: dict[str, Any] = {
     "nodes_failed": 0, "reruns": 0, "deadline_at": None, "created_at": "2026-01-15T02:00:00Z",
     "started_at": "2026-01-15T02:00:00Z", "finished_at": "2026-01-15T02:01:00Z",
 }  # fmt: skip
-_STEP = {
+STEP_EXAMPLE = {
     "id": _ID, "run_id": _ID, "frame_id": _ID, "node": "extract", "element": -1, "catching": False, "depth": 0,
     "state": "completed", "task_id": _ID, "attempt": 1, "reruns": 0, "parts": 0, "parts_ended": 0, "parts_failed": 0,
     "block": None, "item": None, "output": {"rows": 10}, "error": None, "created_at": "2026-01-15T02:00:00Z",
@@ -144,7 +168,10 @@ _STEP = {
 OPERATIONS = (
     Operation(
         "GET", "/v1/runs", action="run.read", handler=page, summary="Runs of every kind, newest first", query=RunsQuery,
-        answer=pages.Page[Run], example={"state": "failed"}, answer_example={"items": [RUN_EXAMPLE], "next_cursor": None},
+        answer=RunPage, example={"state": "failed"},
+        description="Names and states have indexes; other filters look at 10,000 runs a page and say with `scanned_until` "
+        "how far they came.",
+        answer_example={"items": [RUN_EXAMPLE], "next_cursor": None, "scanned_until": None},
     ),
     Operation(
         "GET", "/v1/runs/{id:uuid}", action="run.read", handler=get, summary="A run", answer=Run, errors=("NOT_FOUND",),
@@ -153,6 +180,6 @@ OPERATIONS = (
     Operation(
         "GET", "/v1/runs/{id:uuid}/steps", action="run.read", handler=steps, summary="Every step of a run, block by block",
         query=pages.Paging, answer=pages.Page[Step], errors=("NOT_FOUND",),
-        answer_example={"items": [_STEP], "next_cursor": None},
+        answer_example={"items": [STEP_EXAMPLE], "next_cursor": None},
     ),
 )  # fmt: skip

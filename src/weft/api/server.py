@@ -9,6 +9,7 @@ import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -51,12 +52,20 @@ _GONE = 499
 _GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
+class Pages(Protocol):
+    """The UI's files (`web/`): an application of its own, which says what it has."""
+
+    def has(self, path: str, *, accept: str) -> bool: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
 def build(
     database: Database, *, hub: Hub | None = None, local: Principal | None = None,
     operations: Sequence[Operation] | None = None, schemes: Mapping[str, Resolver] | None = None,
     rules: Rules | None = None, sessions: Resolver | None = None, shares: Shares | None = None, dialect: Dialect = WEFT,
     applications: Sequence[Application] = (),
-    queries: Queries | None = None, node: uuid.UUID | None = None,
+    queries: Queries | None = None, node: uuid.UUID | None = None, pages: Pages | None = None,
 ) -> Starlette:  # fmt: skip
     """The application. ConfigError if an operation is under no policy.
 
@@ -64,7 +73,7 @@ def build(
     for an application inside one process. `schemes` resolve credentials that are no keys, by their prefix; `sessions` what
     a browser's cookie says. `rules` are for browsers, `shares` say whose rate limits are what. `applications` are served
     beside Weft's own operations; with `operations` and `dialect` one is served alone. `queries` are the app's live queries,
-    `node` is the server's own.
+    `node` is the server's own. `pages` are shown where there is no operation.
     """
     table = routes.operations() if operations is None else list(operations)
     policy.check(table, exempt=dialect.public)
@@ -96,7 +105,7 @@ def build(
         middleware=[Middleware(Frame, service=service)],
     )
     app.router.redirect_slashes = False
-    app.router.default = functools.partial(_nowhere, service)
+    app.router.default = functools.partial(_nowhere, service, pages)
     app.state.service = service
     return app
 
@@ -180,8 +189,13 @@ async def _no_more() -> Message:
     return {"type": "http.disconnect"}
 
 
-async def _nowhere(service: Service, scope: Scope, _receive: Receive, _send: Send) -> None:
+async def _nowhere(service: Service, pages: Pages | None, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
+        return
+    path, accept = scope["path"], Headers(scope=scope).get("accept", "")
+    ours = path.startswith("/v1/") or any(one.has(path) for one in service.applications)
+    if pages is not None and not ours and scope["method"] in ("GET", "HEAD") and pages.has(path, accept=accept):
+        await pages(scope, receive, send)
         return
     lists = service.spoken(scope["path"]).lists
     raise errors.NotFound(f"there is nothing at this path (ids are UUIDs); GET {lists} lists what there is")

@@ -26,6 +26,7 @@ from weft.api.worker_types import (
     Which,
 )  # fmt: skip
 from weft.base import errors
+from weft.flows import facets
 from weft.queue import remote, tokens
 from weft.queue.model import Claimed
 from weft.queue.tokens import Keys, Proof
@@ -39,7 +40,11 @@ _REPORTS = ("LEASE_LOST",)
 async def claim(call: Call[Claim, None]) -> ClaimedTasks:
     """Takes tasks of the key's org, waiting for them if it is asked to."""
     desk, body, org = work_proof.desk(call), call.body, str(call.principal.org)
-    wish = Wish(org, tuple(sorted(set(body.kinds))), frozenset(body.queues), frozenset(body.capabilities))
+    kinds = {*body.kinds}
+    if body.shorts:
+        async with call.database.once() as tx:
+            kinds |= await facets.named(tx, body.shorts, org=call.principal.org)
+    wish = Wish(org, tuple(sorted(kinds)), frozenset(body.queues), frozenset(body.capabilities))
     node = work_claims.node(
         org=org, worker=body.worker, wish=wish, concurrency=body.concurrency or body.limit,
         version=_agent(call),
@@ -103,7 +108,7 @@ def _handed_out(tasks: list[Claimed], keys: Keys, *, now: float, by: str | None)
             queue=task.queue, lease_seconds=rest.heartbeat_timeout or default, timeout=rest.timeout,
             heartbeat_timeout=rest.heartbeat_timeout, losses=rest.losses, max_attempts=rest.max_attempts,
             concurrency_key=rest.concurrency_key, correlation_id=rest.correlation_id, trace_parent=rest.trace_parent,
-            tags=rest.tags,
+            tags=rest.tags, run_id=rest.run_id, step_id=rest.step_id,
         )  # fmt: skip
         if len(task.payload) <= budget or not made:
             one.payload = msgspec.Raw(task.payload.encode())

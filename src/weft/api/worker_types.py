@@ -30,6 +30,8 @@ class Claim(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     worker: fields.Name
     """Its name, unlike any other's of the org: host and process id, or a container's id."""
     kinds: Annotated[list[fields.Name], msgspec.Meta(min_length=1, max_length=1000)]
+    shorts: Annotated[list[fields.Name], msgspec.Meta(max_length=1000)] = []
+    """Kinds by their last part: `Geocode` is every facet of that name that a flow of the org asks for."""
     queues: Annotated[list[fields.Name], msgspec.Meta(max_length=1000)] = []
     """None: all."""
     capabilities: Annotated[list[fields.Name], msgspec.Meta(max_length=100)] = []
@@ -72,6 +74,9 @@ class ClaimedTask(msgspec.Struct, omit_defaults=True, kw_only=True):
     trace_parent: str | None = None
     tags: list[str] | None = None
     cancelled: bool = False
+    run_id: str | None = None
+    step_id: str | None = None
+    """The step of the run that it is a task of."""
 
 
 class ClaimedTasks(msgspec.Struct):

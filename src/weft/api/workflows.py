@@ -10,6 +10,7 @@ from weft.api import fields, pages
 from weft.api.operation import Answer, Call, Operation
 from weft.base import json
 from weft.flows import steering, workflows
+from weft.journal import record
 
 
 class Workflow(msgspec.Struct, kw_only=True):
@@ -69,6 +70,11 @@ async def start(call: Call[NewRun, None]) -> Answer:
     )  # fmt: skip
     async with call.tx() as tx:
         made = await workflows.start(tx, wish)
+        if made.created:
+            await record.record(
+                tx, org_id=call.principal.org, actor=call.principal.actor, action="workflow.start", object_type="run",
+                object_id=str(made.id), after={"workflow": call.path["name"], "key": wanted.key},
+            )  # fmt: skip
     return Answer(body=StartedRun(made.id, made.created), status=201 if made.created else 200)
 
 

@@ -39,6 +39,15 @@ class Settings:
     allow_hosts: tuple[str, ...] = ()
     """Private hosts that the built-in kind `http` may call in spite of the SSRF guard."""
 
+    prompt_url: str | None = None
+    """Where prompts of AFL programs are answered: an OpenAI-compatible address, up to and with `/v1`. Unset: nowhere."""
+
+    prompt_key: str | None = dataclasses.field(default=None, repr=False)
+    """The key for `prompt_url`; a prompt's own `Credentials` come before it."""
+
+    prompt_model: str = "default"
+    """The model for prompts that name none."""
+
     retention_days: int | None = None
     """Days after which finished tasks are dropped, by whole months. Unset: kept for ever."""
 
@@ -87,6 +96,9 @@ def load(environ: Mapping[str, str] | None = None, **overrides: object) -> Setti
         "pool_size": _number(env, "WEFT_POOL_SIZE", default=Settings.pool_size),
         "allow_shell": _flag(env, "WEFT_ALLOW_SHELL"),
         "allow_hosts": _list(env, "WEFT_ALLOW_HOSTS"),
+        "prompt_url": env.get("WEFT_PROMPT_URL") or None,
+        "prompt_key": env.get("WEFT_PROMPT_KEY", "").strip() or None,
+        "prompt_model": env.get("WEFT_PROMPT_MODEL") or Settings.prompt_model,
         "retention_days": _number(env, "WEFT_RETENTION_DAYS", default=None),
         "oidc_issuer": env.get("WEFT_OIDC_ISSUER") or None,
         "oidc_audience": env.get("WEFT_OIDC_AUDIENCE") or None,

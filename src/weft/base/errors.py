@@ -11,6 +11,7 @@
     │   ├── InvalidTimezone
     │   ├── InvalidPlan
     │   ├── InvalidDag
+    │   ├── InvalidFlow         an AFL program with errors; `problems` lists them
     │   ├── TooLarge            a request over HTTP, larger than allowed
     │   └── UnsupportedMedia    a request over HTTP that is not JSON
     ├── Unauthenticated         no credential, or none that is known and valid
@@ -124,6 +125,12 @@ class InvalidDag(InvalidInput):
     """The DAG is not valid."""
 
     code = "INVALID_DAG"
+
+
+class InvalidFlow(InvalidInput):
+    """The AFL program is not valid."""
+
+    code = "INVALID_FLOW"
 
 
 class TooLarge(InvalidInput):

@@ -1,5 +1,6 @@
-"""`weft afl`: AFL programs in files, looked at without a server."""
+"""`weft afl`: AFL programs in files, looked at without a server; `afl_run` saves and runs them."""
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +11,8 @@ import msgspec
 from weft.afl import compiling, diagnostic, drawing, formatting, lexer
 from weft.afl.compiling import Compiled
 from weft.afl.diagnostic import Diagnostic
-from weft.cli import afl_files, lsp, output
+from weft.cli import lsp, output
+from weft.parts import afl_files
 from weft.plan import model
 from weft.plan.model import Plan
 
@@ -20,7 +22,7 @@ _PATH = click.Path(path_type=Path, allow_dash=True)
 _AT_MOST = 50
 
 
-def _program(command: F) -> F:
+def program(command: F) -> F:
     """The options by which commands find a program."""
     for option in (
         click.option("--allow-external", is_flag=True, help="Calls of what is not declared wait for an agent of that name."),
@@ -34,13 +36,28 @@ def _program(command: F) -> F:
     return command
 
 
-@click.group()
+class _Lazy(click.Group):
+    """What needs a database is imported when it is used."""
+
+    _FAR = ("run", "submit")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *self._FAR])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self._FAR:
+            found: click.Command = getattr(importlib.import_module("weft.cli.afl_run"), cmd_name)
+            return found
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Lazy)
 def afl() -> None:
-    """Check AFL programs, compile, format and draw them."""
+    """AFL programs: check, compile, format and draw them, save and run them."""
 
 
 @afl.command(epilog="\b\nExamples:\n  weft afl check flow.afl\n  weft afl check flows/ --library shared/ --format json")
-@_program
+@program
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="json is for editors: rule, line, column, end, hint of each problem.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -56,7 +73,7 @@ def check(
     if style == "json" or as_json:
         output.write_json({"valid": not failed, "diagnostics": compiled.diagnostics, "workflows": list(compiled.plans)})
         ctx.exit(1 if failed else 0)
-    _tell(compiled.diagnostics)
+    tell(compiled.diagnostics)
     if failed:
         ctx.exit(1)
     for name, plan in compiled.plans.items():
@@ -67,7 +84,7 @@ def check(
 
 @afl.command(name="compile", epilog="\b\nExamples:\n  weft afl compile flow.afl --workflow geo.Locate > plan.json\n"
              "  weft afl compile flow.afl --json")  # fmt: skip
-@_program
+@program
 @click.option("--workflow", metavar="NAME", help="Only this workflow's plan.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON (it is always JSON).")
 @click.pass_context
@@ -78,11 +95,11 @@ def compile_(
     """Write the plans of a program's workflows as JSON."""
     del as_json
     compiled = _compiled(files, libraries, search, allow_external)
-    _tell(compiled.diagnostics, stderr=True)
+    tell(compiled.diagnostics, stderr=True)
     if not compiled.ok:
         ctx.exit(1)
     if workflow is not None:
-        click.echo(msgspec.json.format(model.encode(_chosen(compiled, workflow)), indent=2).decode())
+        click.echo(msgspec.json.format(model.encode(chosen(compiled, workflow)), indent=2).decode())
         return
     output.write_json({name: msgspec.Raw(model.encode(plan)) for name, plan in compiled.plans.items()})
 
@@ -111,13 +128,13 @@ def fmt(ctx: click.Context, /, *, files: tuple[Path, ...], only_check: bool, as_
     else:
         for name in changed:
             click.echo(f"{'would format' if only_check else 'formatted'} {name}")
-    _tell(unreadable.diagnostics(), stderr=True)
+    tell(unreadable.diagnostics(), stderr=True)
     if unreadable.failed or (only_check and changed):
         ctx.exit(1)
 
 
 @afl.command(epilog="\b\nExamples:\n  weft afl graph flow.afl\n  weft afl graph flow.afl --workflow Locate --format mermaid")
-@_program
+@program
 @click.option("--workflow", metavar="NAME", help="Which one, if there are several.")
 @click.option("--format", "style", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True,
               help="For the terminal, for Markdown, for Graphviz.")  # fmt: skip
@@ -129,13 +146,13 @@ def graph(
     """Draw a workflow: its blocks, their steps and what these wait for."""
     compiled = _compiled(files, libraries, search, allow_external)
     if not compiled.ok:
-        _tell(compiled.diagnostics, stderr=True)
+        tell(compiled.diagnostics, stderr=True)
         ctx.exit(1)
     draw = {"text": drawing.text, "mermaid": drawing.mermaid, "dot": drawing.dot}[style]
-    chosen = [_chosen(compiled, workflow)] if workflow else list(compiled.plans.values())
-    if not chosen:
+    picked = [chosen(compiled, workflow)] if workflow else list(compiled.plans.values())
+    if not picked:
         raise click.UsageError("there is no workflow in these files")
-    for plan in chosen:
+    for plan in picked:
         click.echo(draw(plan))
 
 
@@ -151,7 +168,7 @@ def _compiled(
     return compiling.compile_sources(afl_files.program(files, libraries, search), allow_external=allow_external)
 
 
-def _chosen(compiled: Compiled, workflow: str) -> Plan:
+def chosen(compiled: Compiled, workflow: str) -> Plan:
     found = [name for name in compiled.plans if name == workflow or name.rpartition(".")[2] == workflow]
     if len(found) != 1:
         there = ", ".join(compiled.plans) or "none"
@@ -159,7 +176,7 @@ def _chosen(compiled: Compiled, workflow: str) -> Plan:
     return compiled.plans[found[0]]
 
 
-def _tell(diagnostics: list[Diagnostic], *, stderr: bool = False) -> None:
+def tell(diagnostics: list[Diagnostic], *, stderr: bool = False) -> None:
     for one in diagnostics[:_AT_MOST]:
         click.echo(_plain(f"{one}\n{diagnostic.excerpt(one)}"), err=stderr)
     if len(diagnostics) > _AT_MOST:

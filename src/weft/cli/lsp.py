@@ -12,7 +12,7 @@ import msgspec
 from weft.afl import compiling, editor, formatting, library
 from weft.afl.compiling import Compiled
 from weft.afl.source import Source
-from weft.cli import afl_files
+from weft.parts import afl_files
 
 _LONGEST = 64 * 1024 * 1024
 _KIND = {"facet": 3, "param": 6, "return": 10, "field": 5, "step": 6, "type": 25, "keyword": 14}

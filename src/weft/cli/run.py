@@ -79,6 +79,31 @@ def signal(*, id: str, name: str, value: str | None, where: Where, as_json: bool
     _post(id, "signal", body, said=f"sent {name}", where=where, as_json=as_json)
 
 
+@run.command(epilog=f"Example: weft run update {_ID} address '\"Elm Street 5\"' --wait 60")
+@click.argument("id")
+@click.argument("name")
+@click.argument("value", metavar="[JSON]", required=False)
+@click.option("--wait", type=click.FloatRange(0, 60), default=20.0, metavar="SECONDS", help="How long to wait for it.")
+@connecting.options
+@as_json
+def update(*, id: str, name: str, value: str | None, wait: float, where: Where, as_json: bool) -> None:
+    """Send a signal to a workflow's run and print its answer; an error, if there is none in time."""
+    path = clients.path("/v1/runs/{}/update", run_id(id))
+    body = {"name": name, "value": given(value, what="VALUE"), "wait": wait}
+
+    async def ask() -> Any:
+        async with connecting.connected(where) as client:
+            return await client.post(path, body, timeout=wait + 30)
+
+    found = loop.run(ask())
+    if as_json:
+        output.write_json(found)
+    elif found["answered"]:
+        click.echo(json.dumps(found["value"]).decode())
+    if not found["answered"]:
+        raise errors.ResultTimeout(f"no answer within {wait:g} s; it may still come (update_id {found['update_id']})")
+
+
 @run.command(epilog=f"\b\nExamples:\n  weft run cancel {_ID}\n  weft run cancel {_ID} --no-compensate")
 @click.argument("id")
 @click.option("--no-compensate", "compensate", is_flag=True, flag_value=False, default=True,

@@ -10,6 +10,8 @@ from weft.app import App
 from weft.cli.stopping import Stopping
 from weft.cluster import leaders
 from weft.contrib.aiopslab.application import APPLICATION
+from weft.web import bundle
+from weft.web.pages import Pages
 
 PORT = 8712
 HOST = "127.0.0.1"
@@ -29,8 +31,9 @@ async def served(app: App, *, host: str = HOST, port: int = PORT, lead: bool = T
         port = listener.getsockname()[1]
         async with app.node(roles=roles, http_port=port) as hub:
             built = server.build(
-                database, hub=hub, rules=rules, applications=[APPLICATION], queries=app.queries, node=app.node_id
-            )
+                database, hub=hub, rules=rules, applications=[APPLICATION], queries=app.queries, node=app.node_id,
+                pages=Pages(bundle.load(), policy=browser.PAGE),
+            )  # fmt: skip
             async with serving.serving(built, listener=listener):
                 yield serving.address(listener)
 

@@ -48,6 +48,8 @@ class Handed(msgspec.Struct):
     correlation_id: str | None = None
     trace_parent: str | None = None
     tags: list[str] | None = None
+    run_id: str | None = None
+    step_id: str | None = None
 
 
 class Verdict(msgspec.Struct):
@@ -87,13 +89,13 @@ class Work:
     async def claim(
         self, *, kinds: Sequence[str], limit: int, queues: Sequence[str] = (), capabilities: Sequence[str] = (),
         idle: int | None = None, concurrency: int | None = None, wait: float = 0.0, claim_id: str | None = None,
-        unanswered: Sequence[str] = (),
+        unanswered: Sequence[str] = (), shorts: Sequence[str] = (),
     ) -> Handout:  # fmt: skip
         """Takes tasks. Name the claim, and if no answer comes say that name in `unanswered` the next time."""
         body = {
             "worker": self.worker, "kinds": list(kinds), "queues": list(queues), "capabilities": list(capabilities),
             "limit": limit, "idle": limit if idle is None else min(idle, limit), "concurrency": concurrency, "wait": wait,
-            "claim_id": claim_id, "unanswered": list(unanswered),
+            "claim_id": claim_id, "unanswered": list(unanswered), "shorts": list(shorts),
         }  # fmt: skip
         answer: Handout = await self.client.post(
             "/v1/task/claim", body, headers=_PLAIN, timeout=wait + _PATIENCE, type=Handout

@@ -5,7 +5,7 @@ import os
 import socket
 import uuid
 from collections.abc import Sequence
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from weft.base import errors, ids, json
 from weft.cluster import leaders
@@ -125,6 +125,11 @@ async def beat(
     return BeatAnswer(previous=previous, elected=elected, renewed=renewed, revived=previous == "dead")
 
 
+async def serve(tx: Tx, *, node_id: str, handlers: Sequence[str]) -> None:
+    """Says what the node has handlers for, from now on."""
+    await tx.run(SQL.serve, {"node_id": node_id, "handlers": list(handlers)})
+
+
 async def sleep(tx: Tx, *, node_id: str, asleep: bool) -> None:
     """Says whether the node waits to be woken. Look for work once more after saying so."""
     await tx.run(SQL.sleep, {"node_id": node_id, "asleep": asleep})
@@ -200,6 +205,26 @@ async def one(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> SeenNode:
     if found is None:
         raise errors.NotFound(f"there is no node {id}")
     return SeenNode(*found)
+
+
+class Workers(NamedTuple):
+    """Processes that run tasks, counted, and how many tasks the active ones run at a time."""
+
+    active: int
+    draining: int
+    dead: int
+    slots: int
+
+
+async def workers(tx: Tx, *, org: uuid.UUID) -> Workers:
+    row = await tx.row(SQL.count_workers, {"org_id": org})
+    assert row is not None  # it only counts
+    return Workers(*row)
+
+
+async def kinds(tx: Tx, *, org: uuid.UUID, text: str, take: int) -> list[str]:
+    """Kinds of task that some living node can run and whose name holds a text."""
+    return [row[0] for row in await tx.rows(SQL.search_kinds, {"org_id": org, "text": text, "take": take})]
 
 
 def _address() -> str:

@@ -53,6 +53,11 @@ select
     exists (select from renewed)
 from before as b;
 
+-- name: serve
+update weft.nodes
+set handlers = %(handlers)s::text[]
+where id = %(node_id)s::uuid;
+
 -- name: sleep
 update weft.nodes
 set asleep = %(asleep)s
@@ -228,3 +233,24 @@ where (l.org_id, l.name) in (
 select weft.now() - l.lease_until
 from weft.leaders as l
 where l.role = %(role)s and l.term > 0;
+
+-- Processes that work for an org, counted; a server runs no tasks and is none.
+-- name: count_workers
+select
+    count(*) filter (where n.status = 'active'),
+    count(*) filter (where n.status = 'draining'),
+    count(*) filter (where n.status = 'dead'),
+    coalesce(sum(n.concurrency) filter (where n.status = 'active'), 0)
+from weft.nodes as n
+where n.concurrency > 0 and (n.org_id is null or n.org_id = %(org_id)s);
+
+-- What nodes that live can do, by name.
+-- name: search_kinds
+select distinct h.kind
+from weft.nodes as n
+cross join lateral unnest(n.handlers) as h (kind)
+where n.status <> 'dead'
+    and (n.org_id is null or n.org_id = %(org_id)s)
+    and strpos(lower(h.kind), lower(%(text)s)) > 0
+order by h.kind
+limit %(take)s;

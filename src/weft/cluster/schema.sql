@@ -26,7 +26,9 @@ create table weft.nodes (
     asleep boolean not null default false,
     -- handler -> [handled, not handled]
     handled jsonb not null default '{}',
-    error jsonb
+    error jsonb,
+    -- what a server said of itself through seed 000's DAO: {server_group, service_name, manager, server_ips}
+    server jsonb
 )
 with (fillfactor = 50);
 

@@ -115,7 +115,7 @@ async def decide(tx: Tx, courses: Sequence[Course]) -> None:
         going = [course for course in going if not _going(course)]
         if not going:
             return
-        await _read(tx, going)
+        await read(tx, going)
     raise errors.DatabaseError("a run asks for steps that are not there; its plan and its steps do not fit")
 
 
@@ -132,6 +132,12 @@ async def write(
     row = await tx.row(SQL.write_advance, arguments)
     assert row is not None
     taken, run_at, waiting, _ = row
+    if later := [(course, step) for course in courses for step in sorted(course.later)]:
+        await tx.run(SQL.leave_for_later, {
+            "runs": [course.run.id for course, _ in later], "orgs": [course.run.org for course, _ in later],
+            "steps": [step for _, step in later],
+        })  # fmt: skip
+        done.busy += sorted({course.run.id for course, _ in later})
     done.waiting += waiting or []
     done.ready += sum(len(course.tasks) for course in courses) - len(taken or ())
     if taken and hands is not None:
@@ -174,12 +180,18 @@ def _going(course: Course) -> bool:
         return True
 
 
-async def _read(tx: Tx, courses: Sequence[Course]) -> None:
+async def read(tx: Tx, courses: Sequence[Course]) -> None:
+    """What they have asked for."""
     by_run = {course.run.id: course for course in courses}
     if frames := [id for course in courses for id in course.wanted_ids]:
         for run, *row in await tx.rows(SQL.load_frames, {"ids": frames}):
             if run in by_run:
                 by_run[run].know(Step(*row))
+    for course in courses:
+        for place in course.wanted_lists:
+            whose = {"run_id": course.run.id, "frame_id": place.frame, "node": place.node}
+            elements, outputs = await tx.row(SQL.load_elements, whose) or ((), ())
+            course.know_elements(place, dict(zip(elements or (), outputs or (), strict=True)))
     places = [(course.run.id, place, whole) for course in courses for place, whole in course.wanted.items()]
     if not places:
         return

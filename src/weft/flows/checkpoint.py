@@ -11,7 +11,7 @@ from weft.db import arrays, statements
 from weft.db.tx import Tx
 from weft.flows.model import OVER, RunState
 from weft.queue import orphans
-from weft.sdk.operation import Record
+from weft.sdk.operation import Answer, Record
 
 SQL = statements.load("weft.flows")
 
@@ -31,6 +31,8 @@ class Written(msgspec.Struct, kw_only=True):
     """Messages that are over without a record."""
     undone: list[str] = []
     """Nodes whose compensation is done."""
+    answers: list[Answer] = []
+    """To requests that the run was sent."""
     published: str | None = None
     patches: list[str] | None = None
     state: RunState | None = None
@@ -113,6 +115,7 @@ def _steps(written: Sequence[Written]) -> dict[str, Any]:
     messages = [(one.run, record.message) for one in written for record in one.records if record.message is not None]
     messages += [(one.run, id) for one in written for id in one.taken]
     undone = [(one.run, name) for one in written for name in one.undone]
+    answers = [(one.run, answer) for one in written for answer in one.answers]
     return {
         "step_runs": arrays.plain([run for run, _, _ in steps]),
         "step_nodes": arrays.quoted([node(record.name, record.position) for record in records]) or "{}",
@@ -127,6 +130,10 @@ def _steps(written: Sequence[Written]) -> dict[str, Any]:
         "message_runs": arrays.plain([run for run, _ in messages]),
         "undone_runs": arrays.plain([run for run, _ in undone]),
         "undone_nodes": arrays.quoted([name for _, name in undone]) or "{}",
+        "answer_runs": arrays.plain([run for run, _ in answers]),
+        "answer_messages": arrays.plain([str(answer.request) for _, answer in answers]),
+        "answer_values": arrays.quoted([answer.value for _, answer in answers]),
+        "answer_refusals": arrays.quoted([answer.refused for _, answer in answers]),
     }
 
 

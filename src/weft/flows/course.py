@@ -22,6 +22,8 @@ from weft.plan.rules import Ending
 
 SLICE = 500
 """Elements of a foreach that are made at a time."""
+MOST_MADE = 5000
+"""Steps made in one advance after which no more elements are begun: the rest is for the next one."""
 
 _FAILED = ("failed", "timed_out", "cancelled")
 
@@ -35,6 +37,8 @@ class Course(Seen):
         self.changed: dict[str, Step] = {}
         self.made: dict[str, Step] = {}
         self.ended = False
+        self.later: set[str] = set()
+        """Steps with more elements to begin, but not in this advance."""
         self._mint = mint
         self._agenda: deque[Callable[[], None]] = deque()
         self._put_off: list[Callable[[], None]] = []
@@ -45,6 +49,7 @@ class Course(Seen):
         self._put_off.clear()
         self.wanted.clear()
         self.wanted_ids.clear()
+        self.wanted_lists.clear()
         while self._agenda:
             entry = self._agenda.popleft()
             try:
@@ -55,7 +60,7 @@ class Course(Seen):
 
     def break_off(self, error: Exception) -> None:
         """Nothing of this course is to be written but that the run failed, and why."""
-        for some in (self.tasks, self.changed, self.made):
+        for some in (self.tasks, self.changed, self.made, self.later):
             some.clear()
         self.ended, self.run.state = True, "failed"
         self.run.error = _error(type(error).__name__, f"the run cannot go on: {error}")
@@ -69,17 +74,31 @@ class Course(Seen):
     def told(self, fact: Fact) -> None:
         """A task has ended. What is not of the step's present task is old news."""
         step = self._by_id.get(fact.step)
-        if step is not None and step.task_id == fact.task and step.state == "running":
+        if step is not None and fact.task == fact.step:
+            # not a task's: an advance before this one left elements to begin
+            self._agenda.append(lambda: self._more_elements(step, self._node(step)))
+        elif step is not None and step.task_id == fact.task and step.state == "running":
             self._agenda.append(lambda: self._task_ended(step, fact))
 
     def say(self, step: Step, known: Known) -> None:
         """Somebody says how a step ended."""
         self._agenda.append(lambda: self._end(step, known, caught=True))
 
-    def close_if_over(self) -> None:
-        """The entry ends if all its nodes have."""
-        if self.run.parts_ended == self.run.parts:
-            self._agenda.append(lambda: self._close(self.run.id))
+    def close_if_over(self, holder: Step | None = None) -> None:
+        """The entry, or the block of a step, ends if all its nodes have."""
+        frame = self.run.id if holder is None else holder.id
+        whole = holder or self.run
+        if whole.parts_ended == whole.parts:
+            self._agenda.append(lambda: self._close(frame))
+
+    def redo(self, step: Step) -> None:
+        """An element of a foreach, once more."""
+        self._agenda.append(lambda: self._instance(step, self._node(step)))
+
+    def set_going(self, step: Step) -> None:
+        """Something inside of it is done again, so it is not over."""
+        step.state, step.output, step.error, step.whole = "running", None, None, True
+        self._change(step)
 
     def begin(self, step: Step) -> None:
         self._agenda.append(lambda: self._begin(step))
@@ -152,8 +171,7 @@ class Course(Seen):
             return
         output = None
         if self.compiled.gathers(self._block(whole).name, whole.node, elements=whole.parts):
-            places = [Place(whole.frame, whole.node, number) for number in range(whole.parts)]
-            output = [one.output for one in self._all(places)]
+            output = self._gathered(whole)
         self._end(whole, Known("completed", output))
 
     def _node_ended(self, step: Step, known: Known) -> None:
@@ -225,6 +243,9 @@ class Course(Seen):
     def _more_elements(self, whole: Step, node: Node) -> None:
         """Starts as many elements as may run, and makes the next ones when few of those made are left."""
         if whole.state != "running":
+            return
+        if len(self.made) >= MOST_MADE and whole.parts_started < whole.parts:
+            self.later.add(whole.id)
             return
         if whole.parts_made < whole.parts and whole.parts_made - whole.parts_ended < SLICE:
             assert node.foreach is not None

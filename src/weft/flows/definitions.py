@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from weft.base import errors, ids
 from weft.dagfile.dag import Dag
 from weft.db import statements
 from weft.db.tx import Tx
-from weft.flows import compiled
+from weft.flows import compiled, facets
 from weft.flows.model import Kind
 from weft.plan import graph, model
 from weft.plan.expression import Value
@@ -54,8 +55,7 @@ class Saved:
 async def save_dag(tx: Tx, dag: Dag, *, org: uuid.UUID) -> Saved:
     """Makes this the active version of the DAG of its name. The same content again changes nothing."""
     hash = model.digest(dag.plan)
-    count = sum(len(block.nodes) for block in dag.plan.blocks)
-    await tx.run(SQL.save_plan, {"org_id": org, "hash": hash, "plan": model.encode(dag.plan).decode(), "nodes": count})
+    await tx.run(SQL.save_plan, facets.saved(dag.plan, hash, org=org))
     arguments = {
         "org_id": org, "kind": "dag", "name": dag.name, "version": dag.version,
         "max_active_runs": dag.max_active_runs, "cron_expression": dag.cron_expression, "timezone": dag.timezone,
@@ -68,6 +68,22 @@ async def save_dag(tx: Tx, dag: Dag, *, org: uuid.UUID) -> Saved:
     }  # fmt: skip
     await tx.run(SQL.save_version, version)
     return Saved(await get(tx, str(id), org=org, kind="dag"), new=before != dag.version)
+
+
+async def save_version(
+    tx: Tx, *, org: uuid.UUID, kind: Kind, name: str, version: str, plan_hash: str, header: dict[str, Any],
+    tags: Sequence[str] = (),
+) -> Saved:  # fmt: skip
+    """Makes a version the active one of the definition of this name. Its plan is there already."""
+    arguments = {
+        "org_id": org, "kind": kind, "name": name, "version": version, "max_active_runs": None, "cron_expression": None,
+        "timezone": "UTC", "tags": list(tags) or None,
+    }  # fmt: skip
+    id, before = await _upsert(tx, arguments)
+    shown = msgspec.json.encode(header).decode()
+    known = {"id": id, "org_id": org, "version": version, "plan_hash": plan_hash, "header": shown, "nodes": "[]"}
+    await tx.run(SQL.save_version, known)
+    return Saved(await get(tx, str(id), org=org, kind=kind), new=before != version)
 
 
 async def get(tx: Tx, wanted: str, *, org: uuid.UUID, kind: Kind) -> Definition:
@@ -97,6 +113,16 @@ async def page(
 async def versions(tx: Tx, id: uuid.UUID, *, take: int) -> list[tuple[str, int, dt.datetime]]:
     """Version, number and when, newest first."""
     return [(row[0], row[1], row[2]) for row in await tx.rows(SQL.list_versions, {"id": id, "take": take})]
+
+
+async def version(
+    tx: Tx, found: Definition, *, number: int
+) -> tuple[str, dt.datetime, dict[str, Any], list[dict[str, Any]]]:
+    """A version by its number: its name, when it was made, its header and its nodes; NotFound."""
+    row = await tx.row(SQL.version_of, {"id": found.id, "number": number})
+    if row is None:
+        raise errors.NotFound(f"{found.name!r} has no version {number}; its newest is {found.number} or later")
+    return row[0], row[1], row[2], row[3] or []
 
 
 async def nodes(tx: Tx, id: uuid.UUID, *, version: str) -> list[dict[str, Any]]:

@@ -30,6 +30,9 @@ begin
     if start.what = 'workflow' then
         return (select w.id from weft.start_workflow(start.name, start.params, key => start.key, org => the_org) as w);
     end if;
+    if start.what = 'flow' then
+        return weft.start_flow(start.name, start.params, key => start.key, logical_date => start.logical_date, org => the_org);
+    end if;
     select d.* into found_definition
     from weft.definitions as d
     where d.org_id = the_org and d.kind = start.what and d.name = start.name and d.status <> 'deleted';

@@ -87,16 +87,10 @@ async def run(tx: Tx, id: uuid.UUID, *, org: uuid.UUID, kind: Kind | None = None
     return RunView(*row)
 
 
-async def page(
-    tx: Tx, *, org: uuid.UUID, before: uuid.UUID | None, take: int, kind: Kind | None = None, name: str | None = None,
-    states: Sequence[RunState] | None = None,
-) -> list[RunView]:  # fmt: skip
-    """Newest first."""
-    arguments = {
-        "org_id": org, "before": before or ids.NEWEST, "take": take, "kind": kind, "name": name,
-        "states": list(states) if states else None,
-    }  # fmt: skip
-    return [RunView(*row) for row in await tx.rows(SQL.list_runs, arguments)]
+async def plan_hash(tx: Tx, id: uuid.UUID, *, org: uuid.UUID) -> str | None:
+    """What its plan is called; None for a workflow, which is code."""
+    found: str | None = await tx.value(SQL.plan_hash_of, {"id": id, "org_id": org})
+    return found
 
 
 async def page_of(
@@ -130,6 +124,11 @@ async def steps(
         "after_catching": catching,
     }  # fmt: skip
     return [StepView(*row) for row in await tx.rows(SQL.list_steps, arguments)]
+
+
+async def tree(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int) -> list[StepView]:
+    """Every step, the outermost first, in the order they were made."""
+    return [StepView(*row) for row in await tx.rows(SQL.tree_steps, {"run_id": run, "org_id": org, "take": take})]
 
 
 async def counts(tx: Tx, run: uuid.UUID) -> dict[str, int]:

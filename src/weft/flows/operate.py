@@ -31,7 +31,17 @@ async def cancel(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> bool:
     if course.run.state in OVER:
         return False
     await _stop(tx, course, "cancelled", error={"type": "Cancelled", "message": f"cancelled by {actor}"})
-    await _journal(tx, course, actor=actor, action="run.cancel")
+    await journal(tx, course, actor=actor, action="run.cancel")
+    return True
+
+
+async def fail(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> bool:
+    """Ends a run as failed, because somebody says so. False: it was over already."""
+    course = await advance.one(tx, run, org=org)
+    if course.run.state in OVER:
+        return False
+    await _stop(tx, course, "failed", error={"type": "Failed", "message": f"said to have failed by {actor}"})
+    await journal(tx, course, actor=actor, action="run.fail")
     return True
 
 
@@ -51,7 +61,7 @@ async def pause(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None:
         raise errors.Conflict("the run has not begun; cancel it instead")
     await tx.run(SQL.set_run_state, {"id": run, "state": "paused", "error": None})
     await tx.run(SQL.hold_tasks, {"run_id": run})
-    await _journal(tx, course, actor=actor, action="run.pause")
+    await journal(tx, course, actor=actor, action="run.pause")
 
 
 async def hold(tx: Tx, tasks: Sequence[str]) -> None:
@@ -68,7 +78,7 @@ async def resume(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None:
     queues = {row[0] for row in await tx.rows(SQL.free_tasks, {"run_id": run})}
     if queues:
         await orphans.wake(tx, queues=sorted(queues))
-    await _journal(tx, course, actor=actor, action="run.resume")
+    await journal(tx, course, actor=actor, action="run.resume")
     await advance.advance(tx, [str(run)])
 
 
@@ -98,7 +108,7 @@ async def mark(
     _must_be_there([node], steps)
     step = steps[node]
     known = Known(state, output, None if state == "completed" else {"type": "Marked", "message": f"marked by {actor}"})
-    await _journal(tx, course, actor=actor, action="run.mark", after={"node": node, "state": state})
+    await journal(tx, course, actor=actor, action="run.mark", after={"node": node, "state": state})
     if course.run.state in OVER or step.state in ENDED:
         if course.run.state not in OVER:
             raise errors.Conflict(f"{node!r} has ended ({step.state}); wait until the run has, or cancel it")
@@ -109,7 +119,7 @@ async def mark(
         await tx.run(SQL.drop_inside, {"run_id": run, "ids": [step.id]})
     step.task_id = None
     course.say(step, known)
-    await _go(tx, course)
+    await go(tx, course)
 
 
 async def _mark_ended(tx: Tx, course: Course, steps: dict[str, Step], step: Step, known: Known) -> None:
@@ -121,9 +131,9 @@ async def _mark_ended(tx: Tx, course: Course, steps: dict[str, Step], step: Step
     after = [name for name in edges.downstream[step.node] if steps[name].state in ENDED]
     endings: dict[str, Ending] = {name: one.state for name, one in steps.items() if one.state in ENDED}  # type: ignore[misc]
     if after:
-        await _restart(tx, course, steps, frontier.again(edges, endings, frozenset(after)))
-    _recount(course, steps)
-    await _go(tx, course)
+        await restart(tx, course, steps, frontier.again(edges, endings, frozenset(after)))
+    recount(course, steps)
+    await go(tx, course)
 
 
 async def _again(
@@ -133,14 +143,14 @@ async def _again(
     endings: dict[str, Ending] = {name: step.state for name, step in steps.items() if step.state in ENDED}  # type: ignore[misc]
     following = frontier.again(edges, endings, frozenset(wanted))
     cleared = sorted(graph.below(edges, wanted))
-    await _restart(tx, course, steps, following)
-    await _journal(tx, course, actor=actor, action=action, after={"nodes": cleared[:100], "count": len(cleared)})
-    _recount(course, steps)
-    await _go(tx, course)
+    await restart(tx, course, steps, following)
+    await journal(tx, course, actor=actor, action=action, after={"nodes": cleared[:100], "count": len(cleared)})
+    recount(course, steps)
+    await go(tx, course)
     return cleared
 
 
-async def _restart(tx: Tx, course: Course, steps: dict[str, Step], following: frontier.Advance) -> None:
+async def restart(tx: Tx, course: Course, steps: dict[str, Step], following: frontier.Advance) -> None:
     """Steps as if they had never begun; those that are ready begin."""
     await _reset(tx, course, {name: (following.ended.get(name, "pending"), steps[name]) for name in following.tallies}, {
         name: tally for name, tally in following.tallies.items()
@@ -167,7 +177,7 @@ async def _reset(
     })  # fmt: skip
 
 
-def _recount(course: Course, steps: dict[str, Step]) -> None:
+def recount(course: Course, steps: dict[str, Step]) -> None:
     """The run's counters as they must be now."""
     tolerated = course.compiled.edges[course.compiled.plan.entry].tolerated
     count = frontier.Count(total=len(steps))
@@ -180,7 +190,7 @@ def _recount(course: Course, steps: dict[str, Step]) -> None:
     course.run.parts, course.run.parts_ended, course.run.parts_failed = count.total, count.ended, count.failed
 
 
-async def _go(tx: Tx, course: Course) -> None:
+async def go(tx: Tx, course: Course) -> None:
     if course.run.state in OVER:
         course.run.state = "running"
         course.run.output = None
@@ -223,7 +233,7 @@ async def _stop(tx: Tx, course: Course, state: Literal["cancelled", "failed"], *
     await tx.run(SQL.set_run_state, {"id": course.run.id, "state": state, "error": text})
 
 
-async def _journal(tx: Tx, course: Course, *, actor: str, action: str, after: dict[str, Any] | None = None) -> None:
+async def journal(tx: Tx, course: Course, *, actor: str, action: str, after: dict[str, Any] | None = None) -> None:
     await record.record(
         tx, org_id=uuid.UUID(course.run.org), actor=actor, action=action, object_type="run", object_id=course.run.id,
         after=after or {},

@@ -7,6 +7,8 @@ create table weft.plans (
     plan text not null,
     nodes integer not null,
     created_at timestamptz not null default weft.now(),
+    -- the kinds of its tasks, so that an agent finds those it handles by their last part
+    kinds text[] not null default '{}',
     primary key (org_id, hash)
 );
 
@@ -97,6 +99,7 @@ create index runs_of_definition on weft.runs (definition_id, logical_date desc, 
 create index runs_active on weft.runs (definition_id) where state in ('running', 'waiting', 'paused', 'compensating', 'blocked');
 create index runs_created on weft.runs (definition_id, id) where state = 'created';
 create index runs_by_state on weft.runs (org_id, state, id);
+create index runs_by_name on weft.runs (org_id, name, id);
 create index runs_deadline on weft.runs (deadline_at) where deadline_at is not null and finished_at is null;
 create index runs_children on weft.runs (parent_run_id) where parent_run_id is not null;
 create index runs_finished on weft.runs (finished_at) where finished_at is not null;

@@ -9,6 +9,7 @@ from weft.flows.compiled import Compiled
 from weft.flows.model import ENDED, Held, Place, Step
 from weft.plan import graph
 from weft.plan.evaluate import Known, Scope
+from weft.plan.graph import Edges
 from weft.plan.model import Block, Node
 
 
@@ -25,9 +26,12 @@ class Seen:
         self.wanted: dict[Place, bool] = {}
         """Steps to read, and whether with their output."""
         self.wanted_ids: set[str] = set()
+        self.wanted_lists: set[Place] = set()
+        """Nodes with foreach whose elements' outputs are to be read, all of them."""
         self._steps: dict[Place, Step] = {}
         self._by_id: dict[str, Step] = {}
         self._none: set[Place] = set()
+        self._lists: dict[Place, dict[int, Any]] = {}
 
     def know(self, step: Step) -> None:
         """A step was read. What we have changed is not forgotten: only its output may be new."""
@@ -37,10 +41,46 @@ class Seen:
         elif step.whole and not known.whole:
             known.output, known.whole = step.output, True
 
+    def known(self, step: Step) -> Step:
+        """The same step as it is known here."""
+        self.know(step)
+        return self._steps[step.place]
+
+    def by_id(self, id: str) -> Step:
+        return self._by_id[id]
+
+    def at(self, place: Place) -> Step:
+        return self._steps[place]
+
+    def edges(self, frame: str) -> Edges:
+        """Those of the block that was opened there."""
+        return self.compiled.edges[self._block_of(frame).name]
+
     def not_there(self, place: Place) -> None:
         """It was looked for and is not there."""
         if place not in self._steps:
             self._none.add(place)
+
+    def know_elements(self, place: Place, outputs: dict[int, Any]) -> None:
+        """The outputs of a foreach's elements were read."""
+        self._lists[place] = outputs
+
+    def _gathered(self, whole: Step) -> list[Any]:
+        """The outputs of all elements, in their order: what ended just now, and the rest as it was read. Not as steps:
+        of a hundred thousand, these would take ten times the room.
+        """
+        here = {}
+        for number in range(whole.parts):
+            step = self._steps.get(Place(whole.frame, whole.node, number))
+            if step is not None and step.whole and step.state in ENDED:
+                here[number] = step.output
+        if len(here) == whole.parts:
+            return list(here.values())
+        if whole.place not in self._lists:
+            self.wanted_lists.add(whole.place)
+            raise Missing
+        read = self._lists.pop(whole.place)
+        return [here[number] if number in here else read.get(number) for number in range(whole.parts)]
 
     def _scope(self, frame: str, names: frozenset[str]) -> Scope:
         """What is seen in a block, as far as it is named."""

@@ -9,7 +9,7 @@ from typing import Any
 from weft.base import errors, json, names
 from weft.db import foreign, statements
 from weft.db.tx import Tx
-from weft.flows import advance, compiled
+from weft.flows import advance, compiled, facets
 from weft.flows.advance import Mint
 from weft.flows.compiled import Compiled
 from weft.flows.course import Course
@@ -96,8 +96,7 @@ async def start_on(connection: Any, *, name: str, what: Kind, wish: Wish, org: u
 
 async def save_plan(tx: Tx, plan: Plan, *, org: uuid.UUID) -> str:
     hash = model.digest(plan)
-    nodes = sum(len(block.nodes) for block in plan.blocks)
-    await tx.run(SQL.save_plan, {"org_id": org, "hash": hash, "plan": model.encode(plan).decode(), "nodes": nodes})
+    await tx.run(SQL.save_plan, facets.saved(plan, hash, org=org))
     return hash
 
 

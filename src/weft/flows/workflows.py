@@ -19,6 +19,8 @@ from weft.sdk.workflow import Workflow
 SQL = statements.load("weft.flows")
 
 BATCH = checkpoint.WAKES
+ANSWERS_KEPT = dt.timedelta(days=1)
+"""How long an answer waits for whoever asked."""
 
 _CANCELLED = '{"type": "Cancelled", "message": "its task was cancelled"}'
 
@@ -31,6 +33,12 @@ class Message(NamedTuple):
     name: str
     value: str | None
     error: dict[str, Any] | None
+
+
+class Answered(NamedTuple):
+    """The value that a run answered."""
+
+    value: Any
 
 
 class Loaded(msgspec.Struct):
@@ -109,6 +117,19 @@ async def signal_on(connection: Any, run: uuid.UUID | str, name: str, value: Any
     return found
 
 
+async def answer(tx: Tx, run: uuid.UUID | str, message: int, *, org: uuid.UUID) -> Answered | None:
+    """What a run answered to a request; None: nothing yet. Conflict, if it refused, or is over without an answer."""
+    row = await tx.row(SQL.read_answer, {"run": run, "message": message, "org": org})
+    if row is None:
+        raise errors.NotFound(f"there is no workflow run {run}")
+    answered, value, refused, over, state = row
+    if refused is not None:
+        raise errors.Conflict(f"the run refused: {refused}")
+    if not answered and over:
+        raise errors.Conflict(f"the run is {state}, and has not answered; see what became of it with: weft run show {run}")
+    return Answered(value) if answered else None
+
+
 async def send(tx: Tx, run: uuid.UUID | str, kind: str, *, org: uuid.UUID, value: Any = None) -> None:
     """Something an operator wants of a run."""
     text = json.text(value, what="the message")
@@ -179,6 +200,7 @@ async def next_due(tx: Tx) -> dt.datetime | None:
 async def sweep(tx: Tx) -> int:
     """Wakes runs that were sent something while their task was held; a chore."""
     await tx.run(SQL.drop_messages, {"take": checkpoint.WAKES})
+    await tx.run(SQL.drop_answers, {"keep": ANSWERS_KEPT, "take": checkpoint.WAKES})
     return await checkpoint.wake(tx)
 
 

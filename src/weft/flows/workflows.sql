@@ -30,6 +30,19 @@ with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, a
 create index messages_of_run on weft.messages (run_id, id);
 create index messages_unheard on weft.messages (id) where not heard;
 
+-- What runs answered to whom they were asked by: whoever sent the message waits for it here.
+create table weft.answers (
+    message_id bigint primary key,
+    run_id uuid not null,
+    org_id uuid not null,
+    value jsonb,
+    -- why not
+    refused text,
+    at timestamptz not null default weft.now()
+);
+
+create index answers_by_time on weft.answers (at);
+
 call weft.wall('workflows');
 create policy everybodys on weft.workflows for select to weft_tenant using (true);
 grant select, insert, update, delete on weft.workflows to weft_engine;
@@ -37,6 +50,10 @@ grant select on weft.workflows to weft_tenant;
 
 call weft.org_wall('messages');
 grant select, insert, update, delete on weft.messages to weft_engine, weft_tenant;
+
+call weft.org_wall('answers');
+grant select, insert, update, delete on weft.answers to weft_engine;
+grant select on weft.answers to weft_tenant;
 
 -- Starts a workflow inside your own transaction; answers the run's id. With a key that a run of it has, that run's.
 create function weft.start_workflow(

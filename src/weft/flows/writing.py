@@ -38,7 +38,7 @@ def claimed(
                 max_attempts=task.options["max_attempts"],
                 retry=None if task.options["retry"] is None else msgspec.json.decode(task.options["retry"]),
                 timeout=_seconds(task), correlation_id=course.run.correlation_id, trace_parent=course.run.trace_parent,
-                run_id=course.run.id, tags=task.options["tags"],
+                run_id=course.run.id, step_id=task.step, tags=task.options["tags"],
             ),
             token, sent,
         )

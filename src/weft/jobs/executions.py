@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import uuid
+from collections.abc import Sequence
 from typing import Literal
 
 from weft.base import errors, ids
@@ -20,6 +21,8 @@ WALK = 5000
 LATEST = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 EARLIEST = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
 _MOST_TIMES = 1000
+RESULTS = 100
+"""Jobs whose last results are told at once."""
 
 Sort = Literal["-created_at", "created_at", "name", "next_run_time"]
 
@@ -80,6 +83,25 @@ async def page(
         return found[:limit], (last.scheduled_time, last.key)
     end = await tx.row(SQL.walked, {**arguments})
     return found, None if end is None else (end[0], end[1])
+
+
+async def search(
+    tx: Tx, *, org: uuid.UUID, text: str, low: uuid.UUID, high: uuid.UUID, take: int
+) -> list[tuple[uuid.UUID, str, Status]]:
+    """Id, name and status of jobs whose name holds a text or whose id lies in a range."""
+    rows = await tx.rows(SQL.search_jobs, {"org_id": org, "text": text, "low": low, "high": high, "take": take})
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+async def results(
+    tx: Tx, *, org: uuid.UUID, jobs: Sequence[uuid.UUID], take: int
+) -> dict[uuid.UUID, list[ExecutionStatus]]:
+    """How the last executions of jobs went, oldest first; of the newest jobs if none are named."""
+    wanted = list(jobs) or [row[0] for row in await tx.rows(SQL.newest_job_ids, {"org_id": org, "take": RESULTS})]
+    found: dict[uuid.UUID, list[ExecutionStatus]] = {}
+    for job_id, status in await tx.rows(SQL.last_results, {"ids": wanted, "org_id": org, "take": take}):
+        found.setdefault(job_id, []).append(status)
+    return found
 
 
 def preview(one: Job, *, now: dt.datetime, count: int) -> list[dt.datetime]:

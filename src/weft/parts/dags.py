@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from weft.base import durations, errors, ids
+from weft.base import durations, errors, ids, json
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
-from weft.flows import definitions, look, operate, start, steering, why
+from weft.flows import definitions, look, operate, programs, repair, search, start, steering, why, workflows
 from weft.flows.definitions import Definition, Saved
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState
+from weft.flows.repair import Redone
+from weft.flows.search import Filter
 from weft.flows.start import Started, Wish
 from weft.flows.steering import Difference
 from weft.jobs import dags as schedules
@@ -116,7 +118,8 @@ class Runs:
     ) -> list[RunView]:  # fmt: skip
         """Newest first; `before` is the last id of the page before."""
         async with (await self._app.open()).once() as tx:
-            return await look.page(tx, org=org, before=before, take=take, kind=kind, name=name, states=states)
+            wanted = Filter(kind=kind, name=name, states=tuple(states or ()))
+            return await search.newest(tx, org=org, filter=wanted, before=before, take=take)
 
     async def steps(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG, take: int = 10_000) -> Sequence[StepView]:
         """The nodes of a run, in the order they were written."""
@@ -130,7 +133,7 @@ class Runs:
         limit = None if timeout is None else durations.parse(timeout, name="timeout").total_seconds()
         try:
             async with asyncio.timeout(limit):
-                pause = 0.01
+                pause = 0.002
                 while (run := await self.get(id, org=org)).state not in OVER:
                     await asyncio.sleep(pause)
                     pause = min(pause * 1.5, 0.5)
@@ -215,20 +218,57 @@ class Runs:
         async with (await self._app.open()).tx() as tx:
             await operate.mark(tx, id, org=org, node=node, state=state, actor=_ACTOR, output=output)
 
+    async def retry_step(self, id: uuid.UUID, step: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
+        """What failed in a step, or inside of the block it opened, once more; answers those steps."""
+        async with (await self._app.open()).tx() as tx:
+            return await repair.retry(tx, id, step, org=org, actor=_ACTOR)
+
+    async def rerun_from(self, id: uuid.UUID, step: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
+        """A step, however it ended, and all that comes after it, once more."""
+        async with (await self._app.open()).tx() as tx:
+            return await repair.rerun(tx, id, step, org=org, actor=_ACTOR)
+
+    async def reset(self, id: uuid.UUID, step: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
+        """A block from its beginning; `step` is the one that opened it."""
+        async with (await self._app.open()).tx() as tx:
+            return await repair.reset(tx, id, step, org=org, actor=_ACTOR)
+
+    async def repair(self, id: uuid.UUID, *, dry_run: bool = False, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
+        """All that failed in a run, once more; `dry_run` only says what that is."""
+        async with (await self._app.open()).tx() as tx:
+            if dry_run:
+                return await repair.planned(tx, id, org=org)
+            return await repair.repair(tx, id, org=org, actor=_ACTOR)
+
+    async def mark_step(
+        self, id: uuid.UUID, step: uuid.UUID, state: Literal["completed", "failed"], *, output: Any = None,
+        org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> None:  # fmt: skip
+        """Says how a step ended, wherever it stands; the run goes on from there."""
+        async with (await self._app.open()).tx() as tx:
+            await repair.mark(tx, id, step, org=org, actor=_ACTOR, state=state, output=output)
+
     async def starts(self, ctx: Context, what: str, name: str, params: dict[str, Any]) -> dict[str, str]:
         """The kind `weft.start`: starts a run, once for a task however often that is tried."""
         if what not in ("dag", "workflow", "flow"):
             raise errors.InvalidInput(f"{what!r} cannot be started; there are dag, workflow and flow")
-        org = uuid.UUID(ctx.org)
+        org, key = uuid.UUID(ctx.org), f"task:{ctx.task_id}"
         async with (await self._app.open()).tx() as tx:
-            definition = await definitions.get(tx, name, org=org, kind=what)  # type: ignore[arg-type]
+            if what == "workflow":
+                # its code is no definition: it is known by its workers
+                wanted = workflows.wish(name, json.text(params, what="params"), key=key, org=org)
+                return {"run_id": str((await workflows.start(tx, wanted)).id)}
             asker = await look.asker(tx, uuid.UUID(ctx.task_id))
             wish = Wish(
-                params=params, key=f"task:{ctx.task_id}", actor=f"task:{ctx.task_id}", parent_run=asker.run,
+                params=params, key=key, actor=f"task:{ctx.task_id}", parent_run=asker.run,
                 trigger="run" if asker.run else "schedule" if asker.job else "manual", parent_step=asker.step,
                 logical_date=asker.time,
             )  # fmt: skip
-            made = await start.start(tx, definition, wish)
+            if what == "flow":
+                made = await programs.start_named(tx, name, None, wish, org=org)
+            else:
+                definition = await definitions.get(tx, name, org=org, kind=what)  # type: ignore[arg-type]
+                made = await start.start(tx, definition, wish)
         return {"run_id": str(made.id)}
 
 

@@ -12,6 +12,7 @@
     run = await app.start(checkout, order, key=order.id)
 """
 
+import asyncio
 import datetime as dt
 import random
 import uuid
@@ -26,7 +27,7 @@ from weft.flows import workflows
 from weft.flows.start import Started
 from weft.parts.connected import Connected
 from weft.sdk import operation as operations
-from weft.sdk.operation import ContinueAsNew, Join, Operation
+from weft.sdk.operation import Answer, ContinueAsNew, Join, Operation, Request
 from weft.sdk.workflow import Declared, Step, Workflow
 
 T = TypeVar("T")
@@ -125,6 +126,29 @@ class Durable(Connected):
         async with (await self.open()).once() as own:
             await workflows.signal(own, run, name, value, org=org)
 
+    async def update(
+        self, run: uuid.UUID | str, name: str, value: Any = None, *, timeout: dt.timedelta | float | str = 30,
+        org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> Any:  # fmt: skip
+        """Sends a signal and waits for what the run answers (`app.receive`, `app.answer`).
+
+        Conflict, if the run refuses or ends without an answer; ResultTimeout, if none came in time: it may still come.
+        """
+        limit = durations.parse(timeout, name="timeout")
+        database = await self.open()
+        async with database.once() as tx:
+            message = await workflows.signal(tx, run, names.check(name, what="signal"), value, org=org)
+        pause, ends = 0.002, asyncio.get_running_loop().time() + limit.total_seconds()
+        while True:
+            async with database.once() as tx:
+                found = await workflows.answer(tx, run, message, org=org)
+            if found is not None:
+                return found.value
+            if asyncio.get_running_loop().time() >= ends:
+                raise errors.ResultTimeout(f"run {run} has not answered {name!r} within {timeout}; it may still do so")
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, 0.5)
+
     async def _known(self, database: Database) -> None:
         """Once per database: so that a run can be started before the first worker is there."""
         if getattr(self, "_declared_in", None) != (id(database), len(self.declared.workflows)):
@@ -152,6 +176,34 @@ class Durable(Connected):
             return default if text is None else msgspec.convert(json.loads(text)[0], type)
 
         return Operation(branch, "signal", names.check(signal, what="signal"), key=key, due=due, reads=reads)
+
+    def receive(
+        self, signal: str, *, timeout: dt.timedelta | float | str | None = None, type: Any = Any, key: str | None = None
+    ) -> Awaitable[Request | None]:
+        """Waits for a signal whose sender waits for an answer, and answers the request; None, if none came in time."""
+        branch = operations.inside("app.receive")
+        due = None if timeout is None else branch.driver.now() + durations.parse(timeout, name="timeout")
+
+        def reads(text: str | None) -> Any:
+            if text is None:
+                return None
+            value, *message = json.loads(text)
+            return Request(msgspec.convert(value, type), *message)
+
+        return Operation(
+            branch, "signal", names.check(signal, what="signal"), about=operations.ASKED, key=key, due=due, reads=reads
+        )
+
+    def answer(self, request: Request, value: Any = None) -> None:
+        """Answers a request; it is told with the run's next checkpoint, or when it waits or ends."""
+        text = None if value is None else json.text(value, what="the answer")
+        if request.id is not None:
+            operations.inside("app.answer").driver.answer(Answer(request.id, text))
+
+    def refuse(self, request: Request, why: str) -> None:
+        """Answers a request with an error: whoever asked gets a Conflict that says why."""
+        if request.id is not None:
+            operations.inside("app.refuse").driver.answer(Answer(request.id, None, str(why)[:1000]))
 
     def gather(
         self, *awaitables: Awaitable[Any], limit: int | None = None, return_exceptions: bool = False

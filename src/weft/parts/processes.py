@@ -29,8 +29,10 @@ from weft.sdk.task import Registry, Task
 from weft.sdk.workflow import Declared
 from weft.upkeep.upkeep import Upkeep
 from weft.worker import builtin
+from weft.worker.afl import afl_tasks
 from weft.worker.direct import DatabaseEngine
 from weft.worker.http import HttpEngine
+from weft.worker.naming import Naming
 from weft.worker.worker import Worker
 from weft.worker.workflows import Executor
 
@@ -52,6 +54,8 @@ class Processes(Connected):
     def __init__(self, settings: config.Settings) -> None:
         super().__init__(settings)
         self.registry = Registry()
+        self.shorts: dict[str, Task[Any, Any]] = {}
+        """Handlers by the last part of the kinds that they handle: an agent's."""
         self.node_id: uuid.UUID | None = None
         self._allowed: Memory[str, tuple[str, ...]] = Memory(seconds=_HOSTS_KEPT, most=_ORGS_KEPT)
 
@@ -77,22 +81,26 @@ class Processes(Connected):
         pulse = Pulse(database, node=node, every=lease / 4)
         executor = Executor(database, self.declared, node_id=node.id, threads=concurrency)
         await executor.declare()
+        engine = DatabaseEngine(database, hub=hub, pulse=pulse)
         worker = Worker(
-            DatabaseEngine(database, hub=hub, pulse=pulse), handlers=[*handlers, *executor.handlers()], queues=queues,
+            engine, handlers=[*handlers, *executor.handlers()], queues=queues,
             capabilities=capabilities, concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
+            shorts=self.shorts,
         )  # fmt: skip
         await pulse.start()
+        naming = asyncio.create_task(Naming(database, engine, pulse, shorts=self.shorts).run())
         upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
         working = asyncio.create_task(worker.run())
         try:
             yield worker
         finally:
+            naming.cancel()
             pulse.drain()
             worker.drain()
             await asyncio.gather(working, return_exceptions=True)
             executor.close()
             upkeep.cancel()
-            await asyncio.gather(upkeep, return_exceptions=True)
+            await asyncio.gather(upkeep, naming, return_exceptions=True)
             await pulse.stop()
         # a worker that broke must be heard of
         if not working.cancelled() and (broken := working.exception()) is not None:
@@ -109,11 +117,11 @@ class Processes(Connected):
         """
         name = name or f"{socket.gethostname()}-{os.getpid()}-{ids.token().hex[:6]}"
         async with Client(url, key, tries=1) as client:
-            engine = HttpEngine(Work(client, worker=name))
+            engine = HttpEngine(Work(client, worker=name), shorts=list(self.shorts))
             await engine.arrive()
             worker = Worker(
                 engine, handlers=self._handlers(started=False), queues=queues, capabilities=capabilities,
-                concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks,
+                concurrency=concurrency, target=target, grace=grace, max_tasks=max_tasks, shorts=self.shorts,
             )  # fmt: skip
             working = asyncio.create_task(worker.run())
             try:
@@ -148,7 +156,7 @@ class Processes(Connected):
     def _handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
         """What this app declares, and the built-in kinds it does not declare itself; runs are `started` by a database."""
         theirs = Registry()
-        for function, name, options in builtin.builtin_tasks(self.settings, hosts=self._hosts):
+        for function, name, options in (*builtin.builtin_tasks(self.settings, hosts=self._hosts), *afl_tasks(self.settings)):
             theirs.add(function, name=name, version=None, **options)
         if started:
             theirs.add(self.runs.starts, name=STARTS, version=None)

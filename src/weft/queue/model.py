@@ -36,6 +36,7 @@ class Rest(msgspec.Struct, frozen=True):
     correlation_id: str | None = None
     trace_parent: str | None = None
     run_id: str | None = None
+    step_id: str | None = None
     tags: list[str] | None = None
 
 
@@ -94,6 +95,10 @@ class Claimed(msgspec.Struct):
     @property
     def run_id(self) -> str | None:
         return self.rest.run_id
+
+    @property
+    def step_id(self) -> str | None:
+        return self.rest.step_id
 
     @property
     def tags(self) -> list[str] | None:

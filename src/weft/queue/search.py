@@ -210,3 +210,11 @@ def _floor(at: dt.datetime) -> uuid.UUID:
     if not 1970 <= at.astimezone(dt.UTC).year < 3000:
         raise errors.InvalidInput("a time must be between 1970 and 2999")
     return uuid.UUID(int=int(at.timestamp() * 1000) << 80)
+
+
+async def between(
+    tx: Tx, *, org: uuid.UUID, low: uuid.UUID, high: uuid.UUID, take: int
+) -> list[tuple[uuid.UUID, str, str]]:
+    """Id, kind and state of tasks whose ids lie in a range."""
+    rows = await tx.rows(SQL.search_tasks, {"org_id": org, "low": low, "high": high, "take": take})
+    return [(row[0], row[1], row[2]) for row in rows]

@@ -36,6 +36,10 @@ class About(Protocol):
     def trace_parent(self) -> str | None: ...
     @property
     def tags(self) -> list[str] | None: ...
+    @property
+    def run_id(self) -> str | None: ...
+    @property
+    def step_id(self) -> str | None: ...
 
 
 class Context:
@@ -73,6 +77,21 @@ class Context:
     def attempt(self) -> int:
         """1 for the first execution."""
         return self._about.attempt
+
+    @property
+    def retries(self) -> int:
+        """How often it was tried before."""
+        return self._about.attempt - 1
+
+    @property
+    def run_id(self) -> str | None:
+        """The run it is a task of."""
+        return self._about.run_id
+
+    @property
+    def step_id(self) -> str | None:
+        """The step of that run."""
+        return self._about.step_id
 
     @property
     def lease_token(self) -> str:

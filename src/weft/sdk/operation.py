@@ -50,6 +50,7 @@ class Driver(Protocol):
     def now(self) -> dt.datetime: ...
     def patched(self, name: str) -> bool: ...
     def publish(self, value: Any) -> None: ...
+    def answer(self, answer: "Answer") -> None: ...
     @property
     def run_id(self) -> str: ...
 
@@ -94,6 +95,25 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"{self.kind} {self.name!r} at {self.position}"
+
+
+ASKED = "asked"
+"""What a signal is about whose sender waits for an answer."""
+
+
+class Request(NamedTuple):
+    """What somebody asks of a run and waits for: its value, and whom `app.answer` answers."""
+
+    value: Any
+    id: int | None = None
+
+
+class Answer(NamedTuple):
+    """To a request: JSON text, or why not."""
+
+    request: int
+    value: str | None
+    refused: str | None = None
 
 
 class Won(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 
 from weft.base import errors
 from weft.sdk import operation as operations
-from weft.sdk.operation import Branch, ContinueAsNew, Join, Operation, Record
+from weft.sdk.operation import Answer, Branch, ContinueAsNew, Join, Operation, Record
 
 
 class Replayer:
@@ -30,6 +30,8 @@ class Replayer:
         self.error: BaseException | None = None
         self.published: Any = None
         """What `set_state` said last; a list of one, or None."""
+        self.answers: list[Answer] = []
+        """To requests, not saved yet."""
         self.markers = set(markers)
         self.new_markers: list[str] = []
         self.told: list[Record] = []
@@ -140,6 +142,11 @@ class Replayer:
 
     def publish(self, value: Any) -> None:
         self.published = [value]
+
+    def answer(self, answer: Answer) -> None:
+        # what was answered before the end of history is saved: it went with the next record at the latest
+        if not self._history:
+            self.answers.append(answer)
 
     # driving
 

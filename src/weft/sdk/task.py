@@ -79,8 +79,9 @@ class Task(Generic[P, R]):
 class Registry:
     """Kinds by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, made: Callable[..., Task[Any, Any]] = Task) -> None:
         self._tasks: dict[str, Task[Any, Any]] = {}
+        self.made = made
 
     def add(self, function: Callable[P, R], *, name: str | None, version: str | int | None, **options: Any) -> Task[P, R]:
         kind = names.check(name or getattr(function, "__name__", ""), what="task name")
@@ -88,7 +89,7 @@ class Registry:
             kind = names.check(f"{kind}:{version}", what="task name with version")
         if kind in self._tasks:
             raise errors.InvalidInput(f"a task named {kind!r} is already registered; give one of them another name=")
-        task = Task(function, kind=kind, options=_options(function, options))
+        task = self.made(function, kind=kind, options=_options(function, options))
         self._tasks[kind] = task
         return task
 

@@ -15,17 +15,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from weft.base import errors
-from weft.db.database import Database
 from weft.flows import look, steering, workflows
 from weft.flows.model import OVER
 from weft.flows.start import Started
 from weft.queue.model import Claimed
-from weft.sdk.task import Registry
-from weft.sdk.workflow import Declared, Workflow
+from weft.sdk.workflow import Workflow
 from weft.settle import settle
 from weft.settle.outcome import Outcome
 from weft.testing.clock import Clock
-from weft.testing.inline import run_pending
+from weft.testing.inline import Runs, run_pending
 from weft.worker.workflows import Crashed
 
 _TURNS = 1000
@@ -33,13 +31,9 @@ _TURNS = 1000
 _ORG = uuid.UUID("00000000-0000-7000-8000-000000000001")
 
 
-class Starts(Protocol):
+class Starts(Runs, Protocol):
     """An App."""
 
-    registry: Registry
-    declared: Declared
-
-    async def open(self) -> Database: ...
     async def start(self, workflow: Any, /, *args: Any, arguments: dict[str, Any] | None = None) -> Started: ...
     async def signal(self, run: uuid.UUID | str, name: str, value: Any = None) -> None: ...
 

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from weft.base.config import Settings
 from weft.base.version import VERSION
 from weft.cluster import nodes
 from weft.cluster.pulse import Pulse
@@ -12,6 +13,7 @@ from weft.flows import workflows as durable
 from weft.queue import promote
 from weft.sdk.task import Registry
 from weft.sdk.workflow import Declared
+from weft.worker.afl import afl_tasks
 from weft.worker.direct import DatabaseEngine
 from weft.worker.worker import Worker
 from weft.worker.workflows import Executor, Fault
@@ -22,6 +24,7 @@ class Runs(Protocol):
 
     registry: Registry
     declared: Declared
+    settings: Settings
 
     async def open(self) -> Database: ...
 
@@ -30,11 +33,14 @@ async def run_pending(app: Runs, *, concurrency: int = 10, fault: Fault | None =
     """Claims and runs everything that is ready or due, and whatever that makes ready, until nothing is.
 
     Answers how many attempts ended, retries included. It is a worker in every respect, but for one thing: it ends. What
-    is due later (a retry with a pause, a snooze) stays: move the clock and call again. Only tasks the app declares are
-    run. Their errors are not raised here; await the result to see them.
+    is due later (a retry with a pause, a snooze) stays: move the clock and call again. Only tasks the app declares
+    are run, and AFL's scripts and prompts. Their errors are not raised here; await the result to see them.
     """
     database = await app.open()
-    handlers = list(app.registry)
+    theirs = Registry()
+    for function, name, options in afl_tasks(app.settings):
+        theirs.add(function, name=name, version=None, **options)
+    handlers = [*app.registry, *(task for task in theirs if app.registry.get(task.kind) is None)]
     workflows = list(app.declared.workflows)
     node = nodes.here(version=VERSION, handlers=[*(task.kind for task in handlers), *workflows], concurrency=concurrency)
     pulse = Pulse(database, node=node)

@@ -11,7 +11,7 @@ from weft.flows import workflows
 from weft.jobs import backfill, scheduler
 from weft.journal import audit, feed, outbox, sequence
 from weft.live import sessions
-from weft.queue import promote, prune
+from weft.queue import minutes, promote, prune
 from weft.settle import rescue
 from weft.upkeep.chore import Chore
 from weft.upkeep.liveness import Liveness
@@ -48,6 +48,8 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
         Chore(name="dedupe key pruner", every=_seconds(60), once=prune.dedupe_keys, batch=prune.BATCH),
         Chore(name="idempotency key pruner", every=_seconds(60), once=idempotency.prune, batch=idempotency.BATCH),
         Chore(name="partition maker", every=_seconds(3600), once=prune.partitions),
+        Chore(name="minute counter", every=_seconds(10), peek=minutes.waiting, once=minutes.once),
+        Chore(name="minute pruner", every=_seconds(3600), once=minutes.prune, batch=minutes.BATCH),
         Chore(name="audit sealer", every=_seconds(5), peek=audit.unsealed, once=audit.seal, batch=audit.BATCH),
         Chore(name="job scheduler", every=firing.every, peek=firing.peek, once=firing.once, wake=JOBS),
         Chore(

@@ -1,5 +1,6 @@
 -- Seed 000 (AFL): its collections as views over ours, fields in its order. Times are integer milliseconds.
 -- `list[str]` is text[], nested entities are jsonb, references are text ('' where the entity has no default).
+-- `id` and `run_id` at the end of some are ours: by them indexes are used, which know no text.
 
 create schema if not exists afl;
 grant usage on schema afl to weft_engine, weft_tenant;
@@ -8,15 +9,20 @@ create function afl.milliseconds(at timestamptz) returns bigint
 language sql immutable parallel safe
 return floor(extract(epoch from at) * 1000)::bigint;
 
+-- What a task's data is, which the DAO keeps as a tag.
+create function afl.data_type(tags text[]) returns text
+language sql immutable parallel safe
+return coalesce((select substr(t.tag, 11) from unnest(tags) as t (tag) where t.tag like 'data_type:%' limit 1), '');
+
 create view afl.tasks with (security_invoker = true) as
 select
     t.id::text as uuid,
     t.kind as name,
     coalesce(t.run_id::text, '') as runner_id,
-    -- the workflow and the flow are found through the run
-    '' as workflow_id,
-    '' as flow_id,
-    coalesce(t.step_id::text, '') as step_id,
+    coalesce(w.id::text, '') as workflow_id,
+    coalesce(r.definition_id::text, '') as flow_id,
+    -- a task that its step has given up is of no step any more: one task of a step runs at a time
+    case when s.id is null or s.task_id = t.id then coalesce(t.step_id::text, '') else '' end as step_id,
     case t.state when 'running' then 'running' else 'pending' end as state,
     afl.milliseconds(t.created_at) as created,
     afl.milliseconds(
@@ -24,16 +30,23 @@ select
     ) as updated,
     t.error,
     t.queue as task_list_name,
-    '' as data_type,
-    t.payload as data
+    afl.data_type(t.tags) as data_type,
+    t.payload as data,
+    t.id
 from weft.tasks as t
+left join weft.steps as s
+    on s.id = t.step_id
+left join weft.runs as r
+    on r.id = t.run_id and r.kind = 'flow'
+left join weft.flow_workflows as w
+    on w.definition_id = r.definition_id and w.version = r.version and w.name = r.name
 union all
 select
     h.id::text,
     h.kind,
     coalesce(h.run_id::text, ''),
-    '',
-    '',
+    coalesce(w.id::text, ''),
+    coalesce(r.definition_id::text, ''),
     coalesce(h.step_id::text, ''),
     case
         when h.reason in ('discarded', 'skipped') then 'ignored'
@@ -45,18 +58,25 @@ select
     afl.milliseconds(h.finished_at),
     h.error,
     h.queue,
-    '',
-    h.payload
-from weft.task_history as h;
+    afl.data_type(h.tags),
+    h.payload,
+    h.id
+from weft.task_history as h
+left join weft.runs as r
+    on r.id = h.run_id and r.kind = 'flow'
+left join weft.flow_workflows as w
+    on w.definition_id = r.definition_id and w.version = r.version and w.name = r.name;
 
 create view afl.servers with (security_invoker = true) as
 select
     n.id::text as uuid,
-    -- vestigial: one database is one group, and every server is the one service
-    '' as server_group,
-    '' as service_name,
+    -- vestigial: one database is one group, and every server is the one service, unless one says otherwise
+    coalesce(n.server ->> 'server_group', '') as server_group,
+    coalesce(n.server ->> 'service_name', '') as service_name,
     n.hostname as server_name,
-    array[n.ip_address] as server_ips,
+    coalesce(
+        (select array_agg(i.value) from jsonb_array_elements_text(n.server -> 'server_ips') as i), array[n.ip_address]
+    ) as server_ips,
     afl.milliseconds(n.started_at) as start_time,
     afl.milliseconds(n.beat_at) as ping_time,
     n.queues as topics,
@@ -75,7 +95,7 @@ select
         when 'draining' then 'shutdown'
         else 'error'
     end as state,
-    '' as manager,
+    coalesce(n.server ->> 'manager', '') as manager,
     n.error
 from weft.nodes as n;
 

@@ -114,6 +114,14 @@ class Claimer:
         """Whether enqueues notify us."""
         return self._wakefulness.asleep
 
+    def serve(self, kinds: Sequence[str]) -> None:
+        """More kinds than it was made for."""
+        self._serves = dataclasses.replace(self._serves, kinds=[*self._serves.kinds, *kinds])
+        self._kinds = frozenset(self._serves.kinds)
+        self._look_now = self._unnamed = True
+        self._nudged.set()
+        self._special_found.set()
+
     def nudge(self, payload: str | None = None) -> None:
         """There may be work: a notification that says where, a freed runner, a task that became ready again."""
         hint = wake.parse(payload) if payload is not None else None

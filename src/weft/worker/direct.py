@@ -46,6 +46,11 @@ class DatabaseEngine:
         self._taker = claimer
         return claimer
 
+    def serve(self, kinds: Sequence[str]) -> None:
+        """More kinds, for the claims to come."""
+        if self._taker is not None:
+            self._taker.serve(kinds)
+
     def reporter(
         self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
         wake: Callable[[], None],

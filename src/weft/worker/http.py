@@ -34,8 +34,9 @@ class HttpEngine:
 
     lease = 120.0
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, *, shorts: Sequence[str] = ()) -> None:
         self.work = work
+        self._shorts = shorts
         self._holds = Holds()
         self._asked = 0.0
         self._status: Status = "active"
@@ -46,7 +47,7 @@ class HttpEngine:
     ) -> HttpClaimer:  # fmt: skip
         return HttpClaimer(
             self.work, self._holds, kinds=kinds, queues=queues, capabilities=capabilities, concurrency=concurrency,
-            buffer=buffer, room=room, soon=soon,
+            buffer=buffer, room=room, soon=soon, shorts=self._shorts,
         )  # fmt: skip
 
     def reporter(

@@ -35,11 +35,12 @@ class HttpClaimer:
 
     def __init__(
         self, work: Work, holds: Holds, *, kinds: Sequence[str], queues: Sequence[str], capabilities: Sequence[str],
-        concurrency: int, buffer: Buffer, room: Callable[[], int], soon: Callable[[], int],
+        concurrency: int, buffer: Buffer, room: Callable[[], int], soon: Callable[[], int], shorts: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self._work = work
         self._holds = holds
         self._kinds = list(kinds)
+        self._shorts = list(shorts)
         self._queues = list(queues)
         self._capabilities = list(capabilities)
         self._concurrency = concurrency
@@ -120,6 +121,7 @@ class HttpClaimer:
         claim = self._work.claim(
             kinds=kinds, queues=queues, capabilities=self._capabilities, limit=limit, idle=max(self._soon(), 1),
             concurrency=self._concurrency, wait=wait, claim_id=name, unanswered=unanswered,
+            shorts=self._shorts if kinds is self._kinds else (),
         )  # fmt: skip
         # in no attempt's context: what is logged here is not the task's
         asking = asyncio.create_task(claim, context=contextvars.Context())
@@ -164,12 +166,12 @@ class HttpClaimer:
 def _rest(task: Handed) -> Rest:
     few = (
         task.timeout, task.heartbeat_timeout, task.max_attempts, task.concurrency_key, task.correlation_id,
-        task.trace_parent, task.tags,
+        task.trace_parent, task.tags, task.run_id,
     )  # fmt: skip
     if not task.losses and all(one is None for one in few):
         return NOTHING
     return Rest(
         losses=task.losses, max_attempts=task.max_attempts, concurrency_key=task.concurrency_key, timeout=task.timeout,
         heartbeat_timeout=task.heartbeat_timeout, correlation_id=task.correlation_id, trace_parent=task.trace_parent,
-        tags=task.tags,
+        tags=task.tags, run_id=task.run_id, step_id=task.step_id,
     )  # fmt: skip

@@ -45,15 +45,15 @@ class Shared(Generic[A, B]):
             task = asyncio.create_task(self._run())
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
-        # who is cancelled waits no longer, but what was asked for is done all the same
-        return await asyncio.shield(future)
+        # who is cancelled waits no longer, but what was asked for is done all the same: nobody looks at the future first
+        return await future
 
     async def _run(self) -> None:
         # whoever is about to ask in this turn of the loop comes along
         await asyncio.sleep(0)
         while self._waiting:
             batch, self._waiting = self._waiting[: self._batch], self._waiting[self._batch :]
-            await self._answer([one for one in batch if not one[1].done()])
+            await self._answer(batch)
 
     async def _answer(self, batch: list[tuple[A, "asyncio.Future[B]"]]) -> None:
         pause = _FIRST_PAUSE
@@ -65,7 +65,6 @@ class Shared(Generic[A, B]):
                 log.warning("cannot write or read %d runs yet: %s", len(batch), error)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
-                batch = [one for one in batch if not one[1].done()]
             except Exception as error:  # noqa: BLE001 - it is theirs who asked
                 if len(batch) > 1:
                     await self._answer(batch[: len(batch) // 2])

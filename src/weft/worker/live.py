@@ -9,7 +9,7 @@ from weft.base import json
 from weft.flows.checkpoint import Written
 from weft.flows.workflows import Loaded, Message
 from weft.queue.model import Claimed
-from weft.sdk.operation import Operation, Record
+from weft.sdk.operation import ASKED, Operation, Record
 from weft.sdk.replayer import Replayer
 from weft.sdk.workflow import Workflow
 
@@ -92,6 +92,8 @@ class Live:
 
     def forget(self) -> None:
         """What lost a race is not waited for any more."""
+        if not self.replayer.dropped:
+            return
         for operation in self.replayer.take_dropped():
             self.waits.pop(operation.position, None)
             self.retrying.pop(operation.position, None)
@@ -103,17 +105,19 @@ class Live:
         unsaved, self.unsaved = self.unsaved, []
         later, self.later = self.later, []
         published, self.replayer.published = self.replayer.published, None
+        answers, self.replayer.answers = self.replayer.answers, []
         patches = None
         if self.replayer.new_markers:
             patches, self.replayer.new_markers = sorted(self.replayer.markers), []
         return Written(
-            run=self.task.id, token=self.task.token, records=unsaved, waits=later, patches=patches,
+            run=self.task.id, token=self.task.token, records=unsaved, waits=later, patches=patches, answers=answers,
             published=None if published is None else json.text(published[0], what="set_state"), **words,
         )  # fmt: skip
 
     @property
     def dirty(self) -> bool:
-        return bool(self.unsaved or self.later or self.replayer.new_markers or self.replayer.published)
+        told = self.replayer
+        return bool(self.unsaved or self.later or told.new_markers or told.published or told.answers)
 
     def _for(self, message: Message) -> Operation | None:
         for operation in self.waits.values():
@@ -131,5 +135,5 @@ class Live:
                 now, message=message.id,
             )  # fmt: skip
         # in a list: a time that ran out leaves nothing at all
-        value = f"[{message.value or 'null'}]"
+        value = f"[{message.value or 'null'}, {message.id}]" if operation.about == ASKED else f"[{message.value or 'null'}]"
         return Record(number, operation.position, "signal", operation.name, True, value, None, now, message=message.id)

@@ -8,6 +8,7 @@ and left alone if it does not end within the grace time.
 """
 
 import asyncio
+import collections
 import contextvars
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -24,6 +25,7 @@ from weft.settle.outcome import Outcome
 from weft.worker import ending
 from weft.worker.buffer import Buffer
 from weft.worker.child import Children
+from weft.worker.handlers import Handlers
 
 _TURN = 100
 """Tasks started, by all runners together, before the loop may see to everything else."""
@@ -54,13 +56,13 @@ class Runners:
     """The runners of a worker and what they are doing."""
 
     def __init__(
-        self, buffer: Buffer, *, handlers: dict[str, Task[Any, Any]], sink: Sink, report: Callable[[Outcome], None],
+        self, buffer: Buffer, *, handlers: Handlers, sink: Sink, report: Callable[[Outcome], None],
         children: Children, threads: int, all_settled: Callable[[], bool],
         more_like: Callable[..., Awaitable[list[Claimed]]],
         secrets: Callable[[Claimed, Collection[str]], Awaitable[Mapping[str, str]]],
     ) -> None:  # fmt: skip
         self.running: dict[str, Attempt] = {}
-        self.handled: dict[str, list[int]] = {kind: [0, 0] for kind in handlers}
+        self.handled: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0], {kind: [0, 0] for kind in handlers})
         self.finished = 0
         self._buffer = buffer
         self._handlers = handlers

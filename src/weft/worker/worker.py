@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from weft.base import errors
@@ -20,6 +20,7 @@ from weft.worker import logs
 from weft.worker.buffer import Buffer
 from weft.worker.child import Children
 from weft.worker.engine import Engine
+from weft.worker.handlers import NO_SHORTS, Handlers
 from weft.worker.runner import Runners
 
 log = logging.getLogger("weft.worker")
@@ -43,7 +44,7 @@ class Worker:
     def __init__(
         self, engine: Engine, *, handlers: Sequence[Task[Any, Any]],
         queues: Sequence[str] = (), capabilities: Sequence[str] = (), concurrency: int = 50, target: str | None = None,
-        grace: float = 30.0, max_tasks: int | None = None,
+        grace: float = 30.0, max_tasks: int | None = None, shorts: Mapping[str, Task[Any, Any]] = NO_SHORTS,
     ) -> None:  # fmt: skip
         self._engine = engine
         self._grace = grace
@@ -61,7 +62,7 @@ class Worker:
         )  # fmt: skip
         self._reporter = engine.reporter(on_settled=self._claimer.settled, on_lost=self._lost, wake=self._nudge)
         self._runners = Runners(
-            self._buffer, handlers={task.kind: task for task in handlers}, sink=self, report=self._reporter.add,
+            self._buffer, handlers=Handlers(handlers, shorts), sink=self, report=self._reporter.add,
             children=self._children, threads=concurrency, all_settled=lambda: self._reporter.idle,
             more_like=self._claimer.more_like, secrets=engine.secrets,
         )  # fmt: skip

@@ -132,10 +132,11 @@ class Executor:
 
     async def _further(self, live: Live) -> Outcome | None:
         """One turn: None, if it goes on."""
-        if (message := live.asked("cancel")) is not None:
-            return await self._cancelled(live, msgspec.json.decode(message.value or "{}"))
-        if live.asked("pause") is not None:
-            return await self._paused(live)
+        if live.messages:
+            if (message := live.asked("cancel")) is not None:
+                return await self._cancelled(live, msgspec.json.decode(message.value or "{}"))
+            if live.asked("pause") is not None:
+                return await self._paused(live)
         replayer = live.replayer
         replayer.go_on()
         live.forget()
@@ -150,7 +151,7 @@ class Executor:
                 live.waits[operation.position] = operation
                 if later is not None:
                     operation.due = later[1]
-        if (record := live.happened()) is not None:
+        if live.waits and (record := live.happened()) is not None:
             if record.kind in ("step", "transaction", "start"):
                 work.append(replayer.issued[record.position])
             else:
@@ -171,9 +172,11 @@ class Executor:
     async def _save(self, live: Live, **words: Any) -> None:
         if live.dirty or words or (live.waits and live.now() is None):
             asked = time.monotonic()
-            await self._visit("before a checkpoint", live.task)
+            if self._fault is not None:
+                await self._fault("before a checkpoint", live.task)
             live.hear(await self._keeper.keep(live.written(**words)), asked)
-            await self._visit("after a checkpoint", live.task)
+            if self._fault is not None:
+                await self._fault("after a checkpoint", live.task)
             if live.task.rest.losses:
                 await self._forgive(live)
 
@@ -238,7 +241,10 @@ class Executor:
                 undo = step.undo(args, dict(kwargs))
                 if step.kind == "transaction":
                     return await self._transact(live, step, position, args, kwargs, kind=kind, attempt=attempt, undo=undo)
-                value = await self._call(step, args, kwargs)
+                if step.is_async and step.options.timeout is None:
+                    value = await step.function(*args, **kwargs)
+                else:
+                    value = await self._call(step, args, kwargs)
                 output = outcomes.output(step, value)
                 return Record(0, position, kind, step.name, True, output, None, live.now(), attempt, undo)
             except errors.LeaseLost:

@@ -90,6 +90,22 @@ cross join lateral (
     offset 0
 ) as s;
 
+-- What the elements of a foreach came to.
+-- name: load_elements
+select array_agg(s.element order by s.element), jsonb_agg(s.output order by s.element)
+from weft.steps as s
+where s.run_id = %(run_id)s::uuid
+    and s.frame_id = %(frame_id)s::uuid
+    and s.node = %(node)s
+    and s.element >= 0
+    and not s.catching;
+
+-- A fact that is not a task's but the step's own: a foreach has more elements to begin.
+-- name: leave_for_later
+insert into weft.run_inbox (run_id, org_id, step_id, task_id, state, attempt)
+select v.run_id, v.org_id, v.step_id, v.step_id, 'completed', 0
+from unnest(%(runs)s::uuid[], %(orgs)s::uuid[], %(steps)s::uuid[]) as v (run_id, org_id, step_id);
+
 -- The steps that opened these blocks, and those that opened theirs.
 -- name: load_frames
 with recursive up as (

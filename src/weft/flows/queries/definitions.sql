@@ -80,6 +80,11 @@ select v.nodes
 from weft.definition_versions as v
 where v.definition_id = %(id)s::uuid and v.version = %(version)s;
 
+-- name: version_of
+select v.version, v.created_at, v.header, v.nodes
+from weft.definition_versions as v
+where v.definition_id = %(id)s::uuid and v.number = %(number)s;
+
 -- name: header_of
 select v.header
 from weft.definitions as d

@@ -11,19 +11,13 @@ select
 from weft.runs as r
 where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;
 
--- name: list_runs
+-- name: runs_by_id
 select
     -- use: run
 from weft.runs as r
-where r.org_id = %(org_id)s::uuid
-    and r.id < %(before)s::uuid
-    and (%(kind)s::text is null or r.kind = %(kind)s)
-    and (%(name)s::text is null or r.name = %(name)s)
-    and (%(states)s::text[] is null or r.state = any(%(states)s::text[]))
-order by r.id desc
-limit %(take)s;
+where r.id = any(%(ids)s::uuid[]) and r.org_id = %(org_id)s;
 
--- The same for one definition: its own index, in the order of what the runs were for.
+-- Those of one definition: its own index, in the order of what the runs were for.
 -- name: list_runs_of
 select
     -- use: run
@@ -72,6 +66,16 @@ where s.run_id = %(run_id)s::uuid
 order by s.frame_id, s.node, s.element, s.catching
 limit %(take)s;
 
+-- name: tree_steps
+select
+    -- use: step
+from weft.steps as s
+left join weft.tasks as t
+    on t.id = s.task_id and s.state = 'running'
+where s.run_id = %(run_id)s::uuid and s.org_id = %(org_id)s::uuid
+order by s.depth, s.catching, s.id
+limit %(take)s;
+
 -- name: count_nodes
 select s.state, count(*)
 from weft.steps as s
@@ -107,3 +111,8 @@ limit %(take)s;
 select t.run_id, t.step_id, t.job_id, t.scheduled_for
 from weft.tasks as t
 where t.id = %(task_id)s::uuid;
+
+-- name: plan_hash_of
+select r.plan_hash
+from weft.runs as r
+where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;

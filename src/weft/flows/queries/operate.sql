@@ -228,3 +228,97 @@ where i.id = any(array(
     where r.id is null or r.state in ('completed', 'failed', 'cancelled', 'compensated')
     limit %(take)s
 ));
+
+-- The nodes of a block that a step has opened.
+-- name: frame_steps
+select
+    s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed,
+    s.skipped, s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
+    s.task_id::text, s.attempt, s.reruns, s.error, null, false
+from weft.steps as s
+where s.run_id = %(run_id)s::uuid and s.frame_id = %(frame_id)s::uuid and s.element = -1 and not s.catching
+order by s.id;
+
+-- What did not go well in a run, and what caught something in it.
+-- name: unhappy_steps
+select
+    s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed,
+    s.skipped, s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
+    s.task_id::text, s.attempt, s.reruns, s.error, null, false
+from weft.steps as s
+where s.run_id = %(run_id)s::uuid and s.state in ('failed', 'timed_out', 'cancelled')
+order by s.id
+limit %(take)s;
+
+-- Steps by id, of one run.
+-- name: steps_by_id
+select
+    s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed,
+    s.skipped, s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
+    s.task_id::text, s.attempt, s.reruns, s.error, null, false
+from weft.steps as s
+where s.run_id = %(run_id)s::uuid and s.id = any(%(ids)s::uuid[]);
+
+-- How many elements of a foreach have ended, and how many of them not well.
+-- name: count_elements
+select
+    count(*) filter (where s.state not in ('pending', 'running')),
+    count(*) filter (where s.state not in ('pending', 'running', 'completed'))
+from weft.steps as s
+where s.run_id = %(run_id)s::uuid
+    and s.frame_id = %(frame_id)s::uuid
+    and s.node = %(node)s
+    and s.element >= 0
+    and not s.catching
+    and s.id <> all(%(but)s::uuid[]);
+
+-- What these steps have opened, all the way down, and what caught their failure; not themselves.
+-- name: drop_below
+with recursive gone as (
+    select s.id
+    from weft.steps as s
+    where s.run_id = %(run_id)s::uuid and s.frame_id = any(%(opened)s::uuid[])
+    union
+    select s.id
+    from weft.steps as o
+    join weft.steps as s
+        on s.run_id = o.run_id and s.frame_id = o.frame_id and s.node = o.node and s.element = o.element and s.catching
+    where o.id = any(%(caught)s::uuid[])
+    union
+    select s.id
+    from gone as g
+    join weft.steps as s
+        on s.run_id = %(run_id)s::uuid and s.frame_id = g.id
+)
+delete from weft.steps as s
+where s.id = any(array(select g.id from gone as g));
+
+-- What they came to before is forgotten.
+-- name: forget_endings
+update weft.steps as s
+set output = null, error = null, finished_at = null
+where s.id = any(%(ids)s::uuid[]);
+
+-- Asks for the end of the tasks of a step and of all inside of it.
+-- name: cancel_below
+with recursive inside as (
+    select s.id, s.task_id, s.frame_id, s.node
+    from weft.steps as s
+    where s.id = %(id)s::uuid
+    union
+    select s.id, s.task_id, s.frame_id, s.node
+    from inside as i
+    join weft.steps as s
+        on s.run_id = %(run_id)s::uuid and s.frame_id = i.id
+),
+asked as (
+    update weft.tasks as t
+    set cancel_requested_at = coalesce(t.cancel_requested_at, weft.now()),
+        state = case t.state when 'running' then t.state else 'blocked' end
+    where t.id = any(array(select i.task_id from inside as i where i.task_id is not null))
+    returning t.id
+)
+insert into weft.change_inbox (table_name, op, ids)
+select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(a.id) end
+from asked as a
+having count(*) > 0;

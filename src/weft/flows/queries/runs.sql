@@ -6,8 +6,8 @@ from weft.plans as p
 where p.org_id = %(org_id)s::uuid and p.hash = %(hash)s;
 
 -- name: save_plan
-insert into weft.plans (org_id, hash, plan, nodes)
-values (%(org_id)s::uuid, %(hash)s, %(plan)s, %(nodes)s)
+insert into weft.plans (org_id, hash, plan, nodes, kinds)
+values (%(org_id)s::uuid, %(hash)s, %(plan)s, %(nodes)s, %(kinds)s::text[])
 on conflict (org_id, hash) do nothing;
 
 -- A run, as it waits to be let in; what begins at once has its params bound and its time limit set. Nothing, if there is
@@ -87,3 +87,30 @@ from weft.runs as r
 where r.id = any(%(ids)s::uuid[])
 order by r.id
 for update;
+
+-- Kinds by their last part. Plans are few: as many as versions of what people wrote.
+-- name: kinds_named
+select distinct k.kind
+from weft.plans as p
+cross join lateral unnest(p.kinds) as k (kind)
+where (%(org_id)s::uuid is null or p.org_id = %(org_id)s)
+    and substring(k.kind from '[^.]+$') = any(%(shorts)s::text[]);
+
+-- What a flow asks for, and by how many it is handled.
+-- name: kinds_needed
+select
+    k.kind,
+    (
+        select count(*)
+        from weft.nodes as n
+        where n.status = 'active' and (n.org_id is null or n.org_id = d.org_id) and k.kind = any(n.handlers)
+    )
+from weft.definitions as d
+join weft.flow_workflows as w
+    on w.definition_id = d.id and w.version = d.version
+join weft.plans as p
+    on p.org_id = w.org_id and p.hash = w.plan_hash
+cross join lateral unnest(p.kinds) as k (kind)
+where d.id = %(id)s::uuid
+group by k.kind, d.org_id
+order by k.kind;

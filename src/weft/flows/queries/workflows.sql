@@ -113,6 +113,15 @@ heard as (
     using unnest(%(message_ids)s::bigint[], %(message_runs)s::uuid[]) as v (id, run_id), held as h
     where m.id = any(array[v.id]) and h.id = v.run_id
 ),
+answered as (
+    insert into weft.answers (message_id, run_id, org_id, value, refused)
+    select v.message_id, v.run_id, h.org_id, v.value::jsonb, v.refused
+    from unnest(%(answer_messages)s::bigint[], %(answer_runs)s::uuid[], %(answer_values)s::text[], %(answer_refusals)s::text[])
+        as v (message_id, run_id, value, refused)
+    join held as h
+        on h.id = v.run_id
+    on conflict (message_id) do nothing
+),
 told as (
     update weft.runs as r
     set published = coalesce(v.published::jsonb, r.published),
@@ -268,6 +277,25 @@ where m.id = any(array(
     order by u.id
     limit %(take)s
 ));
+
+-- Answers that nobody has waited for this long.
+-- name: drop_answers
+delete from weft.answers as a
+where a.message_id = any(array(
+    select o.message_id
+    from weft.answers as o
+    where o.at < weft.now() - %(keep)s::interval
+    order by o.at
+    limit %(take)s
+));
+
+-- What a run answered to a request, and whether it is over.
+-- name: read_answer
+select a.message_id is not null, a.value, a.refused, r.finished_at is not null, r.state
+from weft.runs as r
+left join weft.answers as a
+    on a.message_id = %(message)s::bigint and a.run_id = r.id
+where r.id = %(run)s::uuid and r.org_id = %(org)s::uuid and r.kind = 'workflow';
 
 -- A run begins again with other arguments: what it did before is not looked at any more.
 -- name: forget_steps

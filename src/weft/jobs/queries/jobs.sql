@@ -202,3 +202,49 @@ order by j.id;
 select j.owner, j.next_run_time
 from weft.jobs as j
 where j.org_id = %(org_id)s and j.owner = any(%(owners)s::text[]) and j.status <> 'DELETED' and j.next_run_time is not null;
+
+-- Jobs whose time has come and that nobody has fired: few, and first in their index.
+-- name: schedule_lag
+select
+    coalesce(max(l.late), 0)::double precision,
+    count(*) filter (where l.late > 5)
+from (
+    select extract(epoch from weft.now() - j.due_at) as late
+    from weft.jobs as j
+    where j.due_at < weft.now() and j.org_id = %(org_id)s
+    order by j.due_at
+    limit %(most)s
+) as l;
+
+-- Jobs whose name holds a text, or whose id lies in a range.
+-- name: search_jobs
+select j.id, j.name, j.status
+from weft.jobs as j
+where j.org_id = %(org_id)s
+    and j.status <> 'DELETED'
+    and (strpos(lower(j.name), lower(%(text)s)) > 0 or j.id between %(low)s::uuid and %(high)s::uuid)
+order by lower(j.name) <> lower(%(text)s), strpos(lower(j.name), lower(%(text)s)) <> 1, j.name
+limit %(take)s;
+
+-- How the last executions of jobs ended, or where they are, each job's oldest first.
+-- name: last_results
+select j.id, e.status
+from unnest(%(ids)s::uuid[]) as j (id)
+cross join lateral (
+    select x.id, x.scheduled_time, x.key
+    from weft.executions as x
+    where x.job_id = j.id and x.org_id = %(org_id)s
+    order by x.scheduled_time desc, x.key desc
+    limit %(take)s
+) as x
+join weft.execution_states as e
+    on e.id = x.id
+order by j.id, x.scheduled_time, x.key;
+
+-- The newest jobs, for whoever asks about none in particular.
+-- name: newest_job_ids
+select j.id
+from weft.jobs as j
+where j.org_id = %(org_id)s and j.status <> 'DELETED'
+order by j.id desc
+limit %(take)s;

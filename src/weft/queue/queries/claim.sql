@@ -87,7 +87,8 @@ claimed as (
                 'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
                 'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
                 'heartbeat_timeout', extract(epoch from t.heartbeat_timeout)::double precision,
-                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'tags', t.tags)
+                'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'step_id', t.step_id,
+                'tags', t.tags)
         end as rest
 ),
 feed as (

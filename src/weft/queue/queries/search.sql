@@ -301,3 +301,20 @@ select
     false, h.error ->> 'type', left(h.error ->> 'message', 300)
 from weft.task_history as h
 where h.id = any(%(ids)s::uuid[]) and h.org_id = %(org_id)s;
+
+-- Tasks whose id lies in a range, unfinished ones first.
+-- name: search_tasks
+(
+    select t.id, t.kind, t.state
+    from weft.tasks as t
+    where t.id between %(low)s::uuid and %(high)s::uuid and t.org_id = %(org_id)s
+    limit %(take)s
+)
+union all
+(
+    select h.id, h.kind, h.state
+    from weft.task_history as h
+    where h.org_id = %(org_id)s and h.id between %(low)s::uuid and %(high)s::uuid
+    limit %(take)s
+)
+limit %(take)s;

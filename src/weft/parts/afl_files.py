@@ -2,14 +2,13 @@
 
 import os
 import shutil
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import click
 
 from weft.afl import library
 from weft.afl.source import MAX_BYTES, Source
-from weft.cli import given
+from weft.base import errors
 
 _MOST = 5000
 """Files of folders that are looked into."""
@@ -22,7 +21,7 @@ def named(paths: Iterable[Path]) -> list[Path]:
         if path.is_dir():
             inside = sorted(path.rglob("*.afl"))[:_MOST]
             if not inside:
-                raise click.UsageError(f"there is no .afl file in {path}")
+                raise errors.InvalidInput(f"there is no .afl file in {path}")
             found |= dict.fromkeys(inside)
         else:
             found[path] = None
@@ -30,7 +29,15 @@ def named(paths: Iterable[Path]) -> list[Path]:
 
 
 def load(path: Path, *, library: bool = False) -> Source:
-    return Source(str(path), given.text(path, most=4 * MAX_BYTES), library=library)
+    try:
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        if len(raw) > 4 * MAX_BYTES:
+            raise errors.InvalidInput(f"{path} is larger than {4 * MAX_BYTES:,} bytes")
+        return Source(str(path), raw.decode(), library=library)
+    except OSError as error:
+        raise errors.InvalidInput(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise errors.InvalidInput(f"{path} is not UTF-8 text") from None
 
 
 def replace(path: Path, text: str) -> None:
@@ -42,10 +49,10 @@ def replace(path: Path, text: str) -> None:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
+        raise errors.InvalidInput(f"cannot write {path}: {error.strerror}") from None
 
 
-def program(files: tuple[Path, ...], libraries: tuple[Path, ...], search: tuple[Path, ...]) -> list[Source]:
+def program(files: Sequence[Path], libraries: Sequence[Path] = (), search: Sequence[Path] = ()) -> list[Source]:
     """All sources of a program: what it uses is looked for beside its files, and in the folders to search."""
     own = named(files)
     sources = [load(path) for path in own]

@@ -1,0 +1,2 @@
+-- @down
+drop table weft.answers;

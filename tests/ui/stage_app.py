@@ -1,0 +1,52 @@
+"""The app behind the demo pages and the browser's tests: work that ends, fails, waits, and holds until it is told."""
+
+import asyncio
+import logging
+
+from weft import App
+
+app = App()
+log = logging.getLogger("stage")
+
+
+@app.task(max_attempts=1)
+async def work(name: str = "work", seconds: float = 0.0, fail: str = "") -> dict[str, str]:
+    """Takes its time, says so, and fails if it is told to."""
+    log.info("begin %s", name)
+    await asyncio.sleep(seconds)
+    if fail:
+        raise ConnectionError(fail)
+    log.info("end %s", name)
+    return {"name": name}
+
+
+@app.task(max_attempts=1)
+async def echo(value: object = None) -> object:
+    return value
+
+
+@app.step
+async def refund(order: str, result: str) -> None:
+    log.info("refund %s of %s", result, order)
+
+
+@app.step(compensate=refund)
+async def charge(order: str, cents: int) -> str:
+    return f"payment of {cents} for {order}"
+
+
+@app.step(retries=0)
+async def ship(order: str, item: str) -> str:
+    if item == "nothing":
+        raise ValueError("there is nothing to ship")
+    return f"{item} shipped"
+
+
+@app.workflow(version="1", signals=["approval"])
+async def checkout(order: str, cents: int, items: list[str]) -> list[str]:
+    """An order is paid, approved and shipped."""
+    await charge(order, cents)
+    app.set_state("waiting for approval")
+    if not await app.wait_for("approval", timeout="2d", default=False):
+        raise ValueError("not approved")
+    return [await ship(order, item) for item in items]

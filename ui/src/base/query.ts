@@ -1,0 +1,158 @@
+/** Hooks that read: once, as pages by keyset, and live. What is shown stays while it is read again. */
+
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+
+import { get, Refused, type Args, type Json, type Paged } from "./api";
+import { live, type Pushed } from "./live";
+
+export interface Read<T> {
+  data: T | null;
+  error: Refused | null;
+  loading: boolean;
+  again: () => void;
+}
+
+/** Reads a path; null: nothing to read yet. Reads again when path or args change, or when told. With `keep` what was read
+    of the same path stays until the next is there: for ranges that move with the clock. */
+export function useRead<T>(path: string | null, args: Args = {}, keep = false): Read<T> {
+  const key = path === null ? null : path + JSON.stringify(args);
+  const [state, setState] = useState<{ key: string | null; data: T | null; error: Refused | null }>({ key: null, data: null, error: null });
+  const [turn, setTurn] = useState(0);
+  const asked = useRef({ path, args });
+  asked.current = { path, args };
+  useEffect(() => {
+    if (key === null || asked.current.path === null) return;
+    const stop = new AbortController();
+    get<T>(asked.current.path, asked.current.args, stop.signal).then(
+      (data) => stop.signal.aborted || setState({ key, data, error: null }),
+      (error: unknown) => {
+        if (stop.signal.aborted) return;
+        setState((was) => ({ key, data: was.key === key ? was.data : null, error: asRefused(error) }));
+      },
+    );
+    return () => stop.abort();
+  }, [key, turn]);
+  const again = useCallback(() => setTurn((n) => n + 1), []);
+  const fresh = state.key === key;
+  const kept = fresh || (keep && path !== null && state.key !== null && state.key.startsWith(`${path}{`));
+  return { data: kept ? state.data : null, error: fresh ? state.error : null, loading: key !== null && !fresh, again };
+}
+
+export interface Listed<T> {
+  items: T[];
+  error: Refused | null;
+  loading: boolean;
+  more: boolean;
+  next: () => void;
+  again: () => void;
+}
+
+/** A list that grows page by page. `again` reads as many as are shown. */
+export function usePages<T>(path: string | null, args: Args = {}, limit = 100): Listed<T> {
+  const key = path === null ? null : path + JSON.stringify(args);
+  const [state, setState] = useState<{ key: string | null; items: T[]; cursor: string | null; error: Refused | null }>({
+    key: null, items: [], cursor: null, error: null,
+  });
+  const [busy, setBusy] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const now = useRef({ path, args, key, shown: 0, cursor: null as string | null });
+  now.current = { path, args, key, shown: state.key === key ? state.items.length : 0, cursor: state.cursor };
+  useEffect(() => {
+    const { path: from, args: with_, shown } = now.current;
+    if (key === null || from === null) return;
+    const stop = new AbortController();
+    const read = async (): Promise<void> => {
+      try {
+        const page = await get<Paged<T>>(from, { ...with_, limit: Math.min(500, Math.max(limit, shown)) }, stop.signal);
+        if (!stop.signal.aborted) setState({ key, items: page.items, cursor: page.next_cursor, error: null });
+      } catch (error) {
+        if (!stop.signal.aborted)
+          setState((was) => ({ ...(was.key === key ? was : { items: [], cursor: null }), key, error: asRefused(error) }));
+      }
+    };
+    void read();
+    return () => stop.abort();
+  }, [key, turn, limit]);
+  const next = useCallback(() => {
+    const { path: from, args: with_, key: of, cursor } = now.current;
+    if (busy || from === null || cursor === null) return;
+    setBusy(true);
+    get<Paged<T>>(from, { ...with_, limit, cursor })
+      .then(
+        (page) => setState((was) => (was.key === of ? { ...was, items: [...was.items, ...page.items], cursor: page.next_cursor } : was)),
+        (error: unknown) => setState((was) => (was.key === of ? { ...was, error: asRefused(error) } : was)),
+      )
+      .finally(() => setBusy(false));
+  }, [busy, limit]);
+  const again = useCallback(() => setTurn((n) => n + 1), []);
+  const fresh = state.key === key;
+  return {
+    items: fresh ? state.items : [], error: fresh ? state.error : null, loading: key !== null && !fresh,
+    more: fresh && state.cursor !== null, next, again,
+  };
+}
+
+/** What a subject says now and whenever it changes; `ended` when the server sends no more of it. */
+export function useLive<T>(subject: string | null, args: Record<string, Json> = {}): { data: T | null; ended: string | null } {
+  const key = subject === null ? null : subject + JSON.stringify(args);
+  const [state, setState] = useState<{ key: string | null; data: T | null; ended: string | null }>({ key: null, data: null, ended: null });
+  const asked = useRef({ subject, args });
+  asked.current = { subject, args };
+  useEffect(() => {
+    if (key === null || asked.current.subject === null) return;
+    return live.watch(asked.current.subject, asked.current.args, {
+      push: (pushed: Pushed) => setState({ key, data: pushed.data as T, ended: null }),
+      end: (_code, message) => setState((was) => ({ key, data: was.key === key ? was.data : null, ended: message })),
+    });
+  }, [key]);
+  return state.key === key ? state : { data: null, ended: null };
+}
+
+/** Calls when a subject changes: for lists, which are read again. The first push is only what there is. Where the server has
+    no such subject, every `poll` milliseconds while the page is seen. */
+export function useChange(subject: string | null, args: Record<string, Json>, changed: () => void, poll = 4000): void {
+  const key = subject === null ? null : subject + JSON.stringify(args);
+  const last = useRef({ changed, args });
+  last.current = { changed, args };
+  const [polls, setPolls] = useState<string | null>(null);
+  useEffect(() => {
+    if (subject === null) return;
+    let first = true;
+    return live.watch(subject, last.current.args, {
+      push: () => {
+        if (!first) last.current.changed();
+        first = false;
+      },
+      end: () => setPolls(key),
+    });
+  }, [subject, key]);
+  useEffect(() => {
+    if (polls === null || polls !== key) return;
+    const timer = setInterval(() => document.hidden || last.current.changed(), poll);
+    return () => clearInterval(timer);
+  }, [polls, key, poll]);
+}
+
+/** `call`, at once and then at most every `every` milliseconds: lists must not be read for each of a thousand changes. */
+export function useCalm(call: () => void, every = 500): () => void {
+  const last = useRef(call);
+  last.current = call;
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const at = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return useMemo(
+    () => () => {
+      clearTimeout(timer.current);
+      const wait = Math.max(0, at.current + every - Date.now());
+      timer.current = setTimeout(() => {
+        at.current = Date.now();
+        last.current();
+      }, wait);
+    },
+    [every],
+  );
+}
+
+export function asRefused(error: unknown): Refused {
+  return error instanceof Refused ? error : new Refused(0, "ERROR", String(error), "", null);
+}

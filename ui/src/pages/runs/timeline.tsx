@@ -1,0 +1,101 @@
+import { useMemo, useRef, type KeyboardEvent } from "react";
+
+import { useParam } from "../../base/router";
+import { zone } from "../../base/settings";
+import { useStore } from "../../base/store";
+import { timeTicks } from "../../logic/axis";
+import { bar, extent, placed, zoomed } from "../../logic/gantt";
+import { tone, word } from "../../logic/states";
+import { rows, title, type Step } from "../../logic/steps";
+import { line } from "../../logic/text";
+import { span } from "../../logic/time";
+import { useNow } from "../../parts/time";
+import { useWindowed } from "../../parts/windowed";
+
+const ROW = 28;
+
+/** When each step ran. Where it is looked at closer is in the address. */
+export function Timeline({ steps, run, turned, turn, chosen, choose, over }: {
+  steps: Step[]; run: { id: string; created_at: string }; turned: ReadonlySet<string>; turn: (id: string) => void; chosen: string | null;
+  choose: (id: string) => void; over: boolean;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const shownZone = useStore(zone);
+  const tick = useNow();
+  const now = over ? 0 : tick;
+  const [zoom, setZoom] = useParam("zoom", "1");
+  const [middle, setMiddle] = useParam("at", "0.5");
+  const lines = useMemo(() => rows(steps, run.id, turned), [steps, run.id, turned]);
+  const bars = useMemo(() => new Map(steps.map((step) => [step.id, bar(step, now)])), [steps, now]);
+  const all = useMemo(() => {
+    const begun = Date.parse(run.created_at);
+    return extent([...bars.values()], { from: begun, to: begun + 1000 });
+  }, [bars, run.created_at]);
+  const factor = Math.min(1000, Math.max(1, Number(zoom) || 1));
+  const centre = Math.min(1, Math.max(0, Number(middle) || 0));
+  const shown = zoomed(all, factor, centre);
+  const ticks = timeTicks(shown.from, shown.to, innerWidth < 640 ? 2 : 6, shownZone);
+  const seen = useWindowed(lines.length, ROW, box, true);
+  const closer = (by: number): void => setZoom(String(Math.min(1000, Math.max(1, factor * by))));
+  const aside = (by: number): void => setMiddle(String(Math.min(1, Math.max(0, Number((centre + by / factor).toFixed(4))))));
+  const key = (event: KeyboardEvent): void => {
+    const does: Record<string, () => void> = {
+      "+": () => closer(2), "=": () => closer(2), "-": () => closer(0.5), ArrowLeft: () => aside(-0.2), ArrowRight: () => aside(0.2),
+    };
+    const deed = does[event.key];
+    if (!deed || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    deed();
+  };
+  const where = (at: number): string => `${(100 * (at - shown.from)) / (shown.to - shown.from)}%`;
+  return (
+    <div className="timeline">
+      <div className="timeline-bar">
+        <span className="quiet">{span((shown.to - shown.from) / 1000)} shown{factor > 1 ? ` of ${span((all.to - all.from) / 1000)}` : ""}</span>
+        <span className="buttons">
+          <button type="button" className="small" onClick={() => aside(-0.2)} disabled={factor === 1} aria-label="Earlier">←</button>
+          <button type="button" className="small" onClick={() => aside(0.2)} disabled={factor === 1} aria-label="Later">→</button>
+          <button type="button" className="small" onClick={() => closer(0.5)} disabled={factor === 1} aria-label="Show more time">−</button>
+          <button type="button" className="small" onClick={() => closer(2)} aria-label="Look closer">+</button>
+        </span>
+      </div>
+      <div className="timeline-axis" aria-hidden="true">
+        {ticks.map((one) => <span key={one.at} className="timeline-tick" style={{ left: where(one.at) }}>{one.label}</span>)}
+      </div>
+      <div className="timeline-rows" ref={box} tabIndex={0} role="group" aria-label="Timeline; plus and minus look closer, arrows move" onKeyDown={key}>
+        <div className="timeline-height" style={{ height: lines.length * ROW }}>
+          {lines.slice(seen.first, seen.last).map((row, n) => {
+            const one = bars.get(row.step.id) ?? null;
+            const at = one === null ? null : placed(one, shown);
+            const name = line(title(row.step), 120);
+            const took = one === null ? "" : span((one.to - one.from) / 1000);
+            return (
+              <div key={row.step.id} className={`timeline-row${chosen === row.step.id ? " chosen" : ""}`} style={{ top: (seen.first + n) * ROW }}>
+                <span className="timeline-name" style={{ paddingLeft: Math.min(row.depth, 8) * 12 }}>
+                  {row.children > 0 && (
+                    <button type="button" className="fold" aria-expanded={!row.closed} aria-label={`${row.children} inside ${name}`} onClick={() => turn(row.step.id)}>
+                      {row.closed ? "▸" : "▾"}
+                    </button>
+                  )}
+                  <button type="button" className="plain" onClick={() => choose(row.step.id)} title={name}>{name}</button>
+                </span>
+                <span className="timeline-lane">
+                  {ticks.map((tickAt) => <span key={tickAt.at} className="timeline-line" style={{ left: where(tickAt.at) }} />)}
+                  {at && (
+                    <button type="button" tabIndex={-1} className={`timeline-step fill-${tone(row.step.state)}${one?.open ? " open" : ""}`}
+                      style={{ left: `${at.left * 100}%`, width: `${at.width * 100}%` }} onClick={() => choose(row.step.id)}
+                      title={`${name}: ${word(row.step.state)}, ${took}${row.step.attempt > 1 ? `, attempt ${row.step.attempt}` : ""}`}
+                      aria-label={`${name}, ${word(row.step.state)}, ${took}`} />
+                  )}
+                  {at && <span className="timeline-took" style={at.left + at.width < 0.82 ? { left: `${(at.left + at.width) * 100}%` } : { right: `${(1 - at.left) * 100}%` }}>
+                    {took}{row.step.attempt > 1 ? ` · attempt ${row.step.attempt}` : ""}
+                  </span>}
+                </span>
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,94 @@
+import { useEffect, type ReactNode } from "react";
+
+import type { Refused } from "../base/api";
+import { Link } from "../base/router";
+import { clean } from "../logic/text";
+
+interface Crumb {
+  to: string;
+  text: string;
+}
+
+/** A page: its title, where it hangs, what can be done here, and its content. */
+export function Page({ title, crumbs = [], badge, actions, children }: {
+  title: string; crumbs?: Crumb[]; badge?: ReactNode; actions?: ReactNode; children: ReactNode;
+}) {
+  const shown = clean(title);
+  useEffect(() => {
+    document.title = `${shown} · Weft`;
+  }, [shown]);
+  return (
+    <div className="page">
+      <header className="page-head">
+        <div className="page-title">
+          {crumbs.length > 0 && (
+            <nav aria-label="You are in" className="crumbs">
+              {crumbs.map((one) => (
+                <span key={one.to}><Link to={one.to}>{one.text}</Link> <span aria-hidden="true">/</span></span>
+              ))}
+            </nav>
+          )}
+          <h1>{shown}</h1>
+          {badge}
+        </div>
+        {actions && <div className="actions">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+/** A part of a page with its own heading. */
+export function Card({ title, actions, children, flush = false }: { title?: ReactNode; actions?: ReactNode; children: ReactNode; flush?: boolean }) {
+  return (
+    <section className={flush ? "card flush" : "card"}>
+      {(title || actions) && (
+        <header className="card-head">
+          {title ? <h2>{title}</h2> : <span />}
+          {actions && <div className="actions">{actions}</div>}
+        </header>
+      )}
+      {children}
+    </section>
+  );
+}
+
+/** Names and values in two columns. Pairs without a value are left out. */
+export function Facts({ of }: { of: [string, ReactNode][] }) {
+  return (
+    <dl className="facts">
+      {of.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) => (
+        <div key={name}><dt>{name}</dt><dd>{value}</dd></div>
+      ))}
+    </dl>
+  );
+}
+
+/** What the server refused: what is wrong, where, how to go on. */
+export function Failure({ of, again }: { of: Refused; again?: () => void }) {
+  return (
+    <div className="failure" role="alert">
+      <p><strong>{clean(of.message)}</strong></p>
+      <p className="quiet">
+        {of.code}{of.status ? ` (${of.status})` : ""} · <code>{of.where}</code>{of.request && <> · request <code>{of.request}</code></>}
+      </p>
+      {again && <button type="button" onClick={again}>Try again</button>}
+    </div>
+  );
+}
+
+export function Loading() {
+  return <p className="loading quiet" role="status">Reading …</p>;
+}
+
+/** A number that matters, with its name. */
+export function Figure({ name, value, hint, tone, to }: { name: string; value: ReactNode; hint?: ReactNode; tone?: string; to?: string }) {
+  const inside = (
+    <>
+      <span className="figure-name">{name}</span>
+      <span className={tone ? `figure-value tone-${tone}` : "figure-value"}>{value}</span>
+      <span className="figure-hint">{hint ?? "\u00a0"}</span>
+    </>
+  );
+  return to ? <Link to={to} className="figure">{inside}</Link> : <div className="figure">{inside}</div>;
+}
