@@ -25,12 +25,10 @@ def mapping(text: str, option: str) -> dict[str, Any]:
     return found
 
 
-def text(path: Path, *, most: int | None = None) -> str:
-    """What a file says, `-`: what comes in; at most so many bytes."""
+def text(path: Path) -> str:
+    """What a file says; `-`: what comes in."""
     try:
         raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        if most is not None and len(raw) > most:
-            raise click.UsageError(f"{path} is larger than {most:,} bytes")
         return raw.decode()
     except OSError as error:
         raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
