@@ -1,4 +1,4 @@
-"""`weft afl submit` and `weft afl run`: programs saved in the database, and run right here."""
+"""`weft afl submit` and `weft afl run`: programs saved on a server or in the local database, and run right here."""
 
 import asyncio
 import contextlib
@@ -9,16 +9,20 @@ from typing import Any
 
 import click
 import msgspec
+from rich.console import RenderableType
+from rich.text import Text
 
 from weft.afl.diagnostic import Diagnostic
 from weft.app import App
 from weft.base import errors, ids, json
-from weft.cli import output, running, showing
+from weft.cli import connecting, output, running, showing
 from weft.cli.afl import program, tell
+from weft.cli.connecting import Where
+from weft.client.client import Client
 from weft.flows import look, programs
 from weft.flows.look import RunView, StepView
 from weft.flows.model import ENDED, OVER
-from weft.flows.programs import Program, SavedFlow
+from weft.flows.programs import Program
 from weft.parts import afl_files
 from weft.sdk import loading
 
@@ -34,31 +38,28 @@ _AGENTS = ("agent", "app")
 @click.command(epilog="\b\nExamples:\n  weft afl submit geocoding.afl\n  weft afl submit flows/ --name nightly")
 @program
 @click.option("--name", metavar="NAME", help="What the flow is called; the file's name, unless given.")
+@connecting.options
 @output.as_json
 @click.pass_context
 def submit(
     ctx: click.Context, /, *, files: tuple[Path, ...], libraries: tuple[Path, ...], search: tuple[Path, ...],
-    allow_external: bool, name: str | None, as_json: bool,
+    allow_external: bool, name: str | None, where: Where, as_json: bool,
 ) -> None:  # fmt: skip
-    """Save a program in the database: a new flow, or a new version of the one of its name."""
+    """Save a program: a new flow, or a new version of the one of its name."""
     compiled = _compiled(ctx, files, libraries, search, allow_external, name)
+    body = {
+        "name": compiled.name, "path": compiled.path, "allow_external": allow_external,
+        "sources": [{"name": one.name[-255:], "text": one.text, "library": one.library} for one in compiled.sources],
+    }  # fmt: skip
 
-    async def act() -> SavedFlow:
-        async with running.opened() as app:
-            return await app.flows.keep(compiled)
+    async def look(client: Client) -> Any:
+        return await client.post("/v1/flows", body)
 
-    saved = running.run(act())
-    definition = saved.definition
-    if as_json:
-        output.write_json({
-            "flow_id": definition.id, "name": definition.name, "version": definition.version,
-            "version_number": definition.number, "new": saved.new, "workflows": saved.workflows,
-        })  # fmt: skip
-        return
-    there = "" if saved.new else ", which was there already"
-    click.echo(f"{definition.name}: version {definition.number} ({definition.version[:12]}){there}")
-    for one in saved.workflows:
-        click.echo(f"  {one.name}")
+    def shown(found: Any) -> RenderableType:
+        head = f"{found['name']}: version {found['version_number']} ({found['version'][:12]})"
+        return Text("\n".join(map(showing.plain, [head, *(f"  {one}" for one in found["workflow_names"])])))
+
+    showing.present(look, shown, where=where, every=None, as_json=as_json)
 
 
 @click.command(epilog="\b\nExamples:\n  weft afl run hello.afl --agent agents -p name=Ada\n"
