@@ -53,7 +53,7 @@ async def step(api: Caller, run: str, node: str) -> dict[str, Any]:
 
 async def test_problems_have_rule_place_end_and_hint(api: Caller) -> None:
     wrong = TEXT.replace("Greet(name = $.name)", "Gret(name = $.name)")
-    answer = await api.post("/v1/flows/check", {"sources": [{"name": "x.afl", "text": wrong}]}, role="reader")
+    answer = await api.post("/v1/flows/check", {"sources": [{"name": "x.afl", "text": wrong}]}, role="writer")
     found = answer.json()
     assert (answer.status_code, found["valid"], found["workflows"]) == (200, False, [])
     [problem] = found["diagnostics"]
