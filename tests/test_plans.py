@@ -28,6 +28,8 @@ MINUTE = dt.timedelta(minutes=1)
 HOLD = {"node_id": SOME[0], "token": SOME[0], "lease": MINUTE, "limited": True}
 
 HOT: dict[str, dict[str, Any]] = {
+    "sign_of_dead": {"org_id": ORG, "most": 1000},
+    "search_tasks": {"org_id": ORG, "low": SOME[0], "high": SOME[1], "take": 8},
     "which_ended": {"orgs": [ORG] * len(SOME), "ids": SOME},
     "lanes": {},
     "claim_plain": {
@@ -105,6 +107,8 @@ COLD = {
     "signing_keys", "first_signing_key", "retire_signing_keys", "forget_signing_keys",
     # a person asks, and what is asked for is everything of an org
     "count_running_as_limited",
+    # they read the minutes before now by a block index, which is only worth it in a large table; or what was counted
+    "count_minutes", "minutes_waiting", "prune_minutes", "ended_by_step", "the_time",
 }  # fmt: skip
 """Statements without a plan to keep, and why."""
 
