@@ -19,7 +19,10 @@ class Place(msgspec.Struct, frozen=True):
     name: str
 
 
-@given(st.uuids(), st.datetimes(timezones=st.just(dt.UTC)), st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+@given(st.uuids(), st.datetimes(timezones=st.just(dt.UTC)), TEXTS)
 def test_a_cursor_brings_back_its_place(id: uuid.UUID, at: dt.datetime, name: str) -> None:
     place = Place(id, at, name)
     assert pages.decode(pages.encode(place), Place) == place
