@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from typing import Any
 
 from weft import App
 
@@ -21,7 +22,7 @@ async def work(name: str = "work", seconds: float = 0.0, fail: str = "") -> dict
 
 
 @app.task(max_attempts=1)
-async def echo(value: object = None) -> object:
+async def echo(value: Any = None) -> Any:
     return value
 
 
