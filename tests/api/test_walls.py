@@ -127,7 +127,8 @@ async def test_without_either_wall_the_walk_sees_nearly_everything(planted: tupl
         "GET /v1/jobs/{id}/preview", "GET /v1/cron/preview", "GET /v1/executions/{id}/logs/stream",
         "GET /v1/dag-runs/{id}/explain", "GET /v1/dags/{dag_id}/versions", "GET /v1/live/sse",
         "GET /v1/runs/{id}/explain", "GET /v1/overview", "GET /v1/workflows", "GET /v1/demo", "GET /v1/login/options",
-        "GET /v1/login/oidc", "GET /v1/login/oidc/back",
+        "GET /v1/login/oidc", "GET /v1/login/oidc/back", "GET /v1/runs/{id}/answer", "GET /v1/runs/{id}/graph",
+        "GET /v1/flows/{id}/handlers", "GET /v1/runners/{id}/explain",
         "GET /v1/runs/{id}/diff/{other}",  # both must be the asker's
     }  # fmt: skip
     seen = set().union(*leaks.values())

@@ -237,24 +237,24 @@ def asks(mine: Planted, theirs: Planted, *, without: tuple[str, ...] = ()) -> It
     for operation in sorted(routes.operations(), key=lambda one: one.method != "GET"):
         if operation.action == policy.PUBLIC or operation.action.startswith(without or "\0"):
             continue
-        path, body = _path(operation, mine), _body(operation, mine)
+        path, body, query = _path(operation, mine), _body(operation, mine), _query(operation)
         if not operation.stream:
-            yield Ask(operation, path, {}, body, {})
+            yield Ask(operation, path, query, body, {})
             for header in ("x-org", "x-weft-org", "weft-org", "x-org-id"):
-                yield Ask(operation, path, {}, body, {header: str(theirs.org)})
+                yield Ask(operation, path, query, body, {header: str(theirs.org)})
         for name, kind in operation.parameters.items():
             for value in theirs.ids if kind == "uuid" else [*theirs.names, *theirs.ids]:
-                yield Ask(operation, _path(operation, mine, **{name: value}), {}, body, {}, path_swapped=kind == "uuid")
+                yield Ask(operation, _path(operation, mine, **{name: value}), query, body, {}, path_swapped=kind == "uuid")
         if operation.stream:
             continue
         for name, kind in _fields(operation.query):
             for value in [*theirs.cursors] if name == "cursor" else _values(kind, theirs):
-                yield Ask(operation, path, {name: value}, body, {})
+                yield Ask(operation, path, {**query, name: value}, body, {})
         for place, kind in _places(operation.body, body):
             for value in _values(kind, theirs):
-                yield Ask(operation, path, {}, _replaced(body, place, value), {})
+                yield Ask(operation, path, query, _replaced(body, place, value), {})
         if operation.idempotent:
-            yield Ask(operation, path, {}, body, {"idempotency-key": "theirs-idem"})
+            yield Ask(operation, path, query, body, {"idempotency-key": "theirs-idem"})
         if operation.action == "work.report":
             triple = {name: theirs.attempt[name] for name in ("task_id", "attempt", "lease_token")}
             for said in (triple, {**triple, "token": theirs.attempt["token"]}, {"token": theirs.attempt["token"]}):
@@ -262,8 +262,8 @@ def asks(mine: Planted, theirs: Planted, *, without: tuple[str, ...] = ()) -> It
                     yield Ask(operation, path, {name: said[name] for name in said if name != "token"}, body, {})
                 else:
                     one = {**{name: value for name, value in body.items() if name not in triple}, **said}
-                    yield Ask(operation, path, {}, one, {})
-                    yield Ask(operation, path, {}, {"items": [one]}, {})
+                    yield Ask(operation, path, query, one, {})
+                    yield Ask(operation, path, query, {"items": [one]}, {})
 
 
 def _path(operation: Operation, mine: Planted, **values: str) -> str:
@@ -274,6 +274,12 @@ def _path(operation: Operation, mine: Planted, **values: str) -> str:
 
 def _body(operation: Operation, mine: Planted) -> Any:
     return operation.example if operation.body is not None else None
+
+
+def _query(operation: Operation) -> dict[str, Any]:
+    """What it cannot be asked without, as its example has it."""
+    fields = msgspec.structs.fields(operation.query) if operation.query is not None else ()
+    return {one.encode_name: operation.example[one.encode_name] for one in fields if one.required}
 
 
 def _values(kind: str, theirs: Planted) -> list[str]:

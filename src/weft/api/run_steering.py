@@ -272,6 +272,7 @@ OPERATIONS = (
     Operation(
         "GET", f"{_AT}/answer", action="run.read", handler=answer, summary="What a run answered to an update",
         description="For those who did not wait long enough; answers are kept for a day.", query=AnswerQuery,
+        example={"update_id": 17},
         answer=UpdateAnswer, errors=("NOT_FOUND", "CONFLICT"),
         answer_example={"update_id": 17, "answered": False, "value": None},
     ),
