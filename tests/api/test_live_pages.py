@@ -1,5 +1,6 @@
 """What whole pages watch: a run with its steps, lists, the overview."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -110,8 +111,9 @@ async def test_others_at_work_are_not_heard(here: Listening) -> None:
             await theirs.next()
         await client.subscribe("counts")
         await client.until(lambda one: one["id"] == "s")
-        while here.service.live.looks < looks + 4:
-            assert all(one["data"]["changed"] == seen[one["id"]] for one in await client.quiet() if one["id"] in seen)
+        async with asyncio.timeout(PATIENCE):
+            while here.service.live.looks < looks + 4:
+                await asyncio.sleep(0.1)
         assert all(one["data"]["changed"] == seen[one["id"]] for one in await client.quiet() if one["id"] in seen)
 
 
