@@ -195,7 +195,7 @@ async def delete(call: Call[None, None]) -> None:
 
 
 async def _found(call: Call[Any, Any], tx: Tx) -> Definition:
-    return await definitions.get(tx, str(call.id), org=call.principal.org, kind="flow")
+    return await definitions.get(tx, call.id, org=call.principal.org, kind="flow")
 
 
 def _sources(files: list[SourceFile]) -> list[Source]:

@@ -86,16 +86,13 @@ async def save_version(
     return Saved(await get(tx, str(id), org=org, kind=kind), new=before != version)
 
 
-async def get(tx: Tx, wanted: str, *, org: uuid.UUID, kind: Kind) -> Definition:
-    """By id or name; NotFound."""
-    try:
-        id: uuid.UUID | None = uuid.UUID(wanted)
-    except ValueError:
-        id = None
-    row = await tx.row(SQL.get_definition, {"org_id": org, "kind": kind, "id": id, "name": wanted})
+async def get(tx: Tx, wanted: str | uuid.UUID, *, org: uuid.UUID, kind: Kind) -> Definition:
+    """By id, or by a text that is an id or a name; NotFound."""
+    id, name = (wanted, None) if isinstance(wanted, uuid.UUID) else (_id(wanted), wanted)
+    row = await tx.row(SQL.get_definition, {"org_id": org, "kind": kind, "id": id, "name": name})
     if row is None:
         word = "DAG" if kind == "dag" else kind
-        raise errors.NotFound(f"there is no {word} {wanted[:255]!r}; `weft {kind} list` shows those there are")
+        raise errors.NotFound(f"there is no {word} {str(wanted)[:255]!r}; `weft {kind} list` shows those there are")
     return Definition(*row)
 
 
@@ -190,3 +187,10 @@ def _nodes(dag: Dag, id: uuid.UUID) -> list[dict[str, Any]]:
             "group": node.group,
         })  # fmt: skip
     return found
+
+
+def _id(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None

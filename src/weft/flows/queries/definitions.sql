@@ -51,7 +51,7 @@ select
 where d.org_id = %(org_id)s::uuid
     and d.kind = %(kind)s
     and d.status <> 'deleted'
-    and (d.id = %(id)s::uuid or d.name = %(name)s)
+    and (d.id = %(id)s::uuid or d.name = %(name)s::text)
 -- a name may look like an id: the id is meant
 order by d.id is not distinct from %(id)s::uuid desc
 limit 1;
