@@ -13,11 +13,11 @@ Everything is async; `app.sync` offers the same calls to code that is not.
 import asyncio
 import contextlib
 import datetime as dt
+import functools
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
-from weft.api.live_here import InProcess
 from weft.base import config, crash, durations, errors, ids
 from weft.parts.dags import Dags, DeclaredDag, Runs
 from weft.parts.durable import Durable
@@ -36,6 +36,9 @@ from weft.sdk.synchronous import Synchronous
 from weft.sdk.task import Task
 from weft.settle import rescue
 
+if TYPE_CHECKING:
+    from weft.api.live_here import InProcess
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -53,7 +56,13 @@ class App(Durable, Processes):
         self.dags, self.flows, self.runs = Dags(self), Flows(self), Runs(self)
         self.queries = Queries()
         self.query = self.queries.add
-        self.live = InProcess(self.open, self._listening, self.queries)
+
+    @functools.cached_property
+    def live(self) -> "InProcess":
+        """Watches from this process what `/v1/live` shows: `async for now in app.live("task", id=…)`."""
+        from weft.api.live_here import InProcess  # noqa: PLC0415 - half of the API; who does not watch goes without
+
+        return InProcess(self.open, self._listening, self.queries)
 
     # declaring
 

@@ -89,7 +89,7 @@ async def test_a_result_that_is_too_large_is_refused_as_it_is_elsewhere(app: App
 async def test_a_child_that_runs_too_long_is_killed_with_its_own_children(app: App, tmp_path: Path) -> None:
     note = tmp_path / "pids"
     async with app.worker(target="isolated:app"):
-        task = await app.enqueue(isolated.hang, {"note": str(note)}, timeout=2)
+        task = await app.enqueue(isolated.hang, {"note": str(note)}, timeout=8)
         pids = await hanging(note)
         assert (await ended(app, task)).state == "timed_out"
         await until(lambda: not any(alive(pid) for pid in pids))
