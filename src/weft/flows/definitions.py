@@ -91,8 +91,8 @@ async def get(tx: Tx, wanted: str | uuid.UUID, *, org: uuid.UUID, kind: Kind) ->
     id, name = (wanted, None) if isinstance(wanted, uuid.UUID) else (_id(wanted), wanted)
     row = await tx.row(SQL.get_definition, {"org_id": org, "kind": kind, "id": id, "name": name})
     if row is None:
-        word = "DAG" if kind == "dag" else kind
-        raise errors.NotFound(f"there is no {word} {str(wanted)[:255]!r}; `weft {kind} list` shows those there are")
+        word, listed = ("DAG", "`weft dag list`") if kind == "dag" else (kind, f"GET /v1/{kind}s")
+        raise errors.NotFound(f"there is no {word} {str(wanted)[:255]!r}; {listed} shows those there are")
     return Definition(*row)
 
 
