@@ -41,6 +41,8 @@ async def test_a_workflow_is_started_looked_at_and_signalled(api: Caller, databa
         await run_pending(app)
         assert (await api.get(f"/v1/runs/{run}")).json()["state"] == "waiting"
         assert (await api.get(f"/v1/runs/{run}/state")).json() == {"state": "waiting"}
+        why = (await api.get(f"/v1/runs/{run}/explain")).json()
+        assert (why["code"], "waits for a signal" in why["summary"]) == ("waiting", True)
         assert [one["node"] for one in (await api.get(f"/v1/runs/{run}/checkpoints")).json()["items"]] == ["charge#1"]
         assert code(await api.post(f"/v1/runs/{run}/signal", {"name": "other"})) == (400, "INVALID_INPUT")
         assert (await api.post(f"/v1/runs/{run}/signal", {"name": "approval", "value": True})).status_code == 204

@@ -19,18 +19,22 @@ async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
     row = await tx.row(SQL.explain_run, {"id": run, "org_id": org})
     if row is None:
         raise errors.NotFound(f"there is no run {run}")
-    state, _, most, active, facts, led = row
+    state, kind, most, active, facts, led = row
     match state:
         case "completed" | "failed" | "cancelled" | "compensated":
             return _one("finished", f"it has ended: {state}")
         case "paused":
-            return _one("paused", "it is paused; resume it: weft dag resume")
+            return _one("paused", f"it is paused; resume it: weft {'run' if kind == 'workflow' else 'dag'} resume")
+        case "blocked":
+            return _one("blocked", "its code does not fit its history, as its error says; deploy code that does, and resume it")
         case "created" if most is not None and active >= most:
             return _one("max_active_runs", f"{active} of {most} runs of its definition are active; it waits for one to end")
         case "created":
             if not led:
                 return _one("no_leader", "it waits to be let in, but nobody leads; start a server or a worker")
             return _one("created", "it waits to be let in, which takes about a second")
+    if kind == "workflow":
+        return await _workflow(tx, run, org=org)
     reasons = await _tasks(tx, run, org=org)
     if facts:
         reasons.append(("told", f"{facts} of its tasks have ended and it is about to go on"))
@@ -40,6 +44,18 @@ async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
     if not reasons:
         reasons.append(("advancing", "none of its tasks is open; it is about to go on, or its leader sweeps it soon"))
     return Explanation(reasons[0][0], reasons[0][1], [text for _, text in reasons])
+
+
+async def _workflow(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
+    """Its one task sleeps while it waits; else the queue knows."""
+    state, until = await tx.row(SQL.wake_up_of, {"id": run}) or (None, None)
+    if state is None:
+        return _one("advancing", "it is about to end")
+    if state == "scheduled" and until is None:
+        return _one("waiting", "its code waits for a signal, or for a child to end")
+    if state == "scheduled":
+        return _one("waiting", f"its code sleeps until {until.isoformat()}, or until a signal that it waits for comes")
+    return await explain.explain(tx, id=run, org=org)
 
 
 async def _tasks(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> list[tuple[str, str]]:

@@ -84,7 +84,7 @@ group by s.state;
 
 -- name: explain_run
 select
-    r.state, r.definition_id, d.max_active_runs,
+    r.state, r.kind, d.max_active_runs,
     (
         select count(*)
         from weft.runs as a
@@ -96,6 +96,12 @@ from weft.runs as r
 left join weft.definitions as d
     on d.id = r.definition_id
 where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;
+
+-- The task of a workflow's run, which has the run's own id; a time that never comes is none.
+-- name: wake_up_of
+select t.state, case when t.run_at < timestamptz '9000-01-01 00:00:00+00' then t.run_at end
+from weft.tasks as t
+where t.id = %(id)s::uuid;
 
 -- What stands open: tasks in the queue, the oldest first.
 -- name: open_steps
