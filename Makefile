@@ -11,6 +11,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests start hundreds of processes: where this is set, each of them would compile every file anew.
+unexport PYTHONDONTWRITEBYTECODE
 # A copy of pyproject.toml as it was installed: compared by its text, because times lie after a checkout or a copy.
 STAMP := .venv/pyproject.toml
 JOBS ?= 3
