@@ -26,7 +26,7 @@ async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
         case "paused":
             return _one("paused", f"it is paused; resume it: weft {'run' if kind == 'workflow' else 'dag'} resume")
         case "blocked":
-            return _one("blocked", "its code does not fit its history, as its error says; deploy code that does, and resume it")
+            return _one("blocked", "its code does not fit its history, as its error says; deploy what does, and resume it")
         case "created" if most is not None and active >= most:
             return _one("max_active_runs", f"{active} of {most} runs of its definition are active; it waits for one to end")
         case "created":
