@@ -21,7 +21,7 @@ ATTRIBUTES = {
     "subprocess.getstatusoutput", "builtins.eval", "builtins.exec",
 }  # fmt: skip
 
-SCRIPTS: set[str] = set()
+SCRIPTS = {"worker/script_main.py"}
 """The one file that runs scripts inside a restricted child process will stand here."""
 
 OUTGOING_MODULES = {

@@ -63,6 +63,10 @@ ROWS = {
     "select d.id, 'v', d.org_id, '[]', '{}' from weft.definitions as d where d.org_id = %(org)s",
     "flow_workflows": "(definition_id, version, name, org_id, id, number, plan_hash) "
     "select d.id, 'v', 'w', d.org_id, d.id, 1, repeat('a', 64) from weft.definitions as d where d.org_id = %(org)s",
+    "flow_statements": "(definition_id, version, id, org_id, object_type, facet_name, file, line) "
+    "select d.id, 'v', 's', d.org_id, 'Facet', 'f', 'a.afl', 1 from weft.definitions as d where d.org_id = %(org)s",
+    "run_logs": "(org_id, run_id) values (%(org)s, weft.uuid7())",
+    "task_minutes": "(org_id, queue, minute) values (%(org)s, '', weft.now())",
     "messages": "(run_id, org_id, kind, name) values (weft.uuid7(), %(org)s, 'signal', 's')",
     "runs": "(org_id, kind, name) values (%(org)s, 'dag', 'd')",
     "steps": "(id, run_id, org_id, frame_id, node) values (weft.uuid7(), weft.uuid7(), %(org)s, weft.uuid7(), 'n')",
@@ -118,7 +122,8 @@ async def test_every_table_forces_row_level_security_on_everybody(tx: Tx) -> Non
     assert {name for (name,) in found} == NOBODYS
 
 
-FOR_EVERYBODY = {("queues", "everybodys"), ("workflows", "everybodys"), ("change_inbox", "tenant")}
+FOR_EVERYBODY = {("queues", "everybodys"), ("workflows", "everybodys"), ("change_inbox", "tenant"),
+                 ("task_minutes_until", "tenant")}  # fmt: skip
 """Policies for tenants that name no org, and why they may: what holds for every org binds each; code is nobody's
 own; and an inbox that tenants append to and cannot read."""
 

@@ -211,6 +211,44 @@ def _workflow(verb: str, body: Any = None, *, cents: int = 5, before: str | None
     return ask
 
 
+_FLOW = {
+    "name": "hello",
+    "sources": [{"name": "hello.afl", "text": """
+namespace hello {
+    event facet Greet(name: String) => (greeting: String)
+    workflow SayHello(name: String = "world") => (message: String) andThen {
+        g = Greet(name = $.name)
+        yield SayHello(message = g.greeting)
+    }
+}
+"""}],
+}
+
+
+async def _delete_flow(api: Caller, _database: Database) -> Any:
+    made = (await api.post("/v1/flows", _FLOW)).json()
+    return await api.delete(f"/v1/flows/{made['id']}")
+
+
+def _runner(verb: str = "", *before: str, node: str | None = None, body: Any = None) -> Ask:
+    """A run of an AFL program whose only task waits for an agent; and what is then done to it, or to a step of it."""
+
+    async def ask(api: Caller, _database: Database) -> Any:
+        await api.post("/v1/flows", _FLOW)
+        started = await api.post("/v1/runners", {"flow": "hello"})
+        if not verb:
+            return started
+        at = f"/v1/runners/{started.json()['id']}"
+        for one in before:
+            assert (await api.post(f"{at}/{one}")).status_code == 200
+        if node is not None:
+            steps = (await api.get(f"{at}/steps")).json()["items"]
+            at = f"{at}/steps/{next(one['id'] for one in steps if one['node'] == node)}"
+        return await api.post(f"{at}/{verb}", body)
+
+    return ask
+
+
 class _Worker:
     """Somebody to be killed."""
 
@@ -272,6 +310,19 @@ DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/runs/{id}/retry": (_workflow("retry", cents=-1), "run.retry", "key:admin"),
     "POST /v1/runs/{id}/skip": (_workflow("skip", {"step": "charge#1"}, cents=-1), "run.skip", "key:admin"),
     "POST /v1/runs/{id}/fork": (_workflow("fork", {"arguments": {"cents": 6}}), "run.fork", "key:admin"),
+    "POST /v1/runs/{id}/update": (_workflow("update", {"name": "approval", "wait": 0}), "run.update", "key:admin"),
+    "POST /v1/flows": (lambda api, _: api.post("/v1/flows", _FLOW), "flow.create", "key:admin"),
+    "DELETE /v1/flows/{id}": (_delete_flow, "flow.delete", "key:admin"),
+    "POST /v1/runners": (_runner(), "runner.start", "key:admin"),
+    "POST /v1/runners/{id}/pause": (_runner("pause"), "run.pause", "key:admin"),
+    "POST /v1/runners/{id}/resume": (_runner("resume", "pause"), "run.resume", "key:admin"),
+    "POST /v1/runners/{id}/cancel": (_runner("cancel"), "run.cancel", "key:admin"),
+    "POST /v1/runners/{id}/repair": (_runner("repair", "cancel", body={"dry_run": False}), "run.repair", "key:admin"),
+    "POST /v1/runners/{id}/steps/{step}/retry": (_runner("retry", "cancel", node="g"), "run.retry", "key:admin"),
+    "POST /v1/runners/{id}/steps/{step}/rerun": (_runner("rerun", "cancel", node="g"), "run.rerun_from", "key:admin"),
+    "POST /v1/runners/{id}/steps/{step}/reset": (_runner("reset", "cancel", node="andThen#1"), "run.reset", "key:admin"),
+    "POST /v1/runners/{id}/steps/{step}/mark": (
+        _runner("mark", node="g", body={"state": "failed"}), "run.mark", "key:admin"),
     "POST /v1/login": (_login, "session.open", "key:admin"),
     "POST /v1/logout": (_leave, "session.end", "key:admin"),
     "DELETE /v1/sessions/{id}": (_end_session, "session.end", "key:admin"),
@@ -299,6 +350,8 @@ DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/task/secrets": (_give, "secret.give", "key:worker"),
 }  # fmt: skip
 """Every operation that changes something: how to make it do so, and the entry it leaves."""
+
+CHANGES_NOTHING = {"POST /v1/flows/check"}
 
 BY_HISTORY = {f"POST /v1/task/{verb}" for verb in ("claim", "heartbeat", "complete", "fail", "log")}
 """What a worker says of an attempt is kept with the task: its row and its history name worker, times, outcome and error."""

@@ -109,7 +109,7 @@ async def test_a_session_changes_things_with_its_token_only(api: Caller) -> None
 )
 async def test_no_change_at_all_goes_through_by_cookie_alone(api: Caller, name: str) -> None:
     operation = next(one for one in routes.operations() if one.name == name)
-    path = operation.template.format(id=ids.DEFAULT_ORG, name="a", slug="a", dag_id="a")
+    path = operation.template.format(id=ids.DEFAULT_ORG, name="a", slug="a", dag_id="a", step=ids.DEFAULT_ORG)
     body = {} if operation.body is None else {"json": operation.example}
     assert code(await api.ask(operation.method, path, role=None, headers=cookie(), **body)) == (403, "FORBIDDEN")
 

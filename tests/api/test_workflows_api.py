@@ -108,7 +108,7 @@ async def test_runs_are_paused_cancelled_retried_and_skipped(api: Caller, databa
 
 
 async def test_what_is_not_there_is_said(api: Caller) -> None:
-    assert code(await api.post("/v1/workflows/nothing/start", {})) == (400, "INVALID_INPUT")
+    assert code(await api.post("/v1/workflows/nothing/start", {})) == (404, "NOT_FOUND")
     nobody = uuid.uuid4()
     for verb in ("pause", "resume", "retry"):
         assert code(await api.post(f"/v1/runs/{nobody}/{verb}")) == (404, "NOT_FOUND")

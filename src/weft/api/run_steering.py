@@ -127,6 +127,10 @@ async def update(call: Call[Update, None]) -> UpdateAnswer:
     async with call.tx() as tx:
         await _must_be(call, tx)
         message = await workflows.signal(tx, call.id, wanted.name, wanted.value, org=org)
+        await record.record(
+            tx, org_id=org, actor=call.principal.actor, action="run.update", object_type="run", object_id=str(call.id),
+            after={"name": wanted.name},
+        )  # fmt: skip
     pause, ends = _FIRST_PAUSE, time.monotonic() + wanted.wait
     while True:
         found = await _answer(call, message)

@@ -97,7 +97,7 @@ OPERATIONS = (
         "POST", "/v1/workflows/{name:path}/start", action="workflow.run", handler=start, summary="Start a run of a workflow",
         description="Its arguments are checked by the worker that runs it: a run whose arguments do not fit fails at once.",
         body=NewRun, answer=StartedRun, status=201, also={200: "A run with this key is there already: this one."},
-        errors=("INVALID_NAME", "INVALID_PAYLOAD"), idempotent=True,
+        errors=("INVALID_NAME", "INVALID_PAYLOAD", "NOT_FOUND"), idempotent=True,
         example={"arguments": {"order": "o-17"}, "key": "o-17"}, answer_example={"run_id": _ID, "created": True},
     ),
 )  # fmt: skip

@@ -20,6 +20,7 @@ CHORES = (
     "partition maker", "audit sealer", "bucket sweeper", "outbox", "outbox pruner", "job scheduler",
     "backfiller", "execution pruner", "run sweeper", "run starter", "run deadlines", "run pruner",
     "workflow waker", "session sweeper", "login pruner",
+    "minute counter", "minute pruner",
     "history pruner",
 )  # fmt: skip
 

@@ -76,6 +76,8 @@ def translate(error: psycopg.Error) -> errors.WeftError:
     """The driver's error in our words; what callers may act on keeps its meaning."""
     if isinstance(error, pg.RaiseException | pg.CheckViolation | pg.InvalidParameterValue | pg.DataError):
         return errors.InvalidInput(_first_line(error), sqlstate=error.sqlstate)
+    if isinstance(error, pg.NoDataFound):
+        return errors.NotFound(_first_line(error), sqlstate=error.sqlstate)
     if isinstance(error, pg.UndefinedTable | pg.UndefinedFunction | pg.InvalidSchemaName | pg.UndefinedColumn):
         return errors.MigrationError(
             f"the database lacks something this version needs ({_first_line(error)}); run `weft migrate up`"

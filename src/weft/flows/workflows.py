@@ -205,9 +205,4 @@ async def sweep(tx: Tx) -> int:
 
 
 def _sent(error: errors.DatabaseError) -> errors.WeftError:
-    match error.details.get("sqlstate"):
-        case "P0002":
-            return errors.NotFound(error.message)
-        case "55000":
-            return errors.Conflict(error.message)
-    return error
+    return errors.Conflict(error.message) if error.details.get("sqlstate") == "55000" else error

@@ -75,7 +75,7 @@ begin
     if not found then
         raise exception 'there is no workflow named %; start a worker that declares it',
             quote_nullable(left(start_workflow.name, 80) || coalesce(' version ' || left(start_workflow.version, 40), ''))
-            using errcode = 'invalid_parameter_value';
+            using errcode = 'no_data_found';
     end if;
     perform weft.check_task(
         'workflow:' || code.name || ':' || code.version, start_workflow.arguments,
