@@ -8,6 +8,7 @@ import msgspec
 
 from weft.api import fields, pages
 from weft.api.operation import Answer, Call, Operation
+from weft.api.shown import shown
 from weft.base import json
 from weft.flows import steering, workflows
 from weft.journal import record
@@ -47,19 +48,13 @@ class Place(msgspec.Struct, array_like=True):
     version: str
 
 
-class WorkflowPage(msgspec.Struct):
-    items: list[Workflow]
-    next_cursor: str | None
-
-
-async def page(call: Call[None, pages.Paging]) -> WorkflowPage:
+async def page(call: Call[None, pages.Paging]) -> pages.Page[Workflow]:
     place = call.query.place(Place)
     async with call.tx() as tx:
         found = await steering.declarations(
             tx, after=(place.name, place.version) if place else ("", ""), take=call.query.limit + 1
         )
-    shown = pages.page(found, limit=call.query.limit, show=_shown, place=lambda one: Place(one.name, one.version))
-    return WorkflowPage(shown.items, shown.next_cursor)
+    return pages.page(found, limit=call.query.limit, show=_shown, place=lambda one: Place(one.name, one.version))
 
 
 async def start(call: Call[NewRun, None]) -> Answer:
@@ -79,7 +74,7 @@ async def start(call: Call[NewRun, None]) -> Answer:
 
 
 def _shown(one: steering.Declaration) -> Workflow:
-    return Workflow(**{name: getattr(one, name) for name in Workflow.__struct_fields__})
+    return shown(Workflow, one)
 
 
 _ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
@@ -91,7 +86,7 @@ _WORKFLOW = {
 OPERATIONS = (
     Operation(
         "GET", "/v1/workflows", action="workflow.read", handler=page, summary="Workflows that workers have declared",
-        query=pages.Paging, answer=WorkflowPage, answer_example={"items": [_WORKFLOW], "next_cursor": None},
+        query=pages.Paging, answer=pages.Page[Workflow], answer_example={"items": [_WORKFLOW], "next_cursor": None},
     ),
     Operation(
         "POST", "/v1/workflows/{name:path}/start", action="workflow.run", handler=start, summary="Start a run of a workflow",

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.base import errors, ids
 from weft.db import statements
@@ -134,18 +134,3 @@ async def tree(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int) -> list[Ste
 async def counts(tx: Tx, run: uuid.UUID) -> dict[str, int]:
     """How many nodes of the entry are in which state."""
     return {row[0]: row[1] for row in await tx.rows(SQL.count_nodes, {"run_id": run})}
-
-
-class Asker(NamedTuple):
-    """What a task belongs to: a step of a run, or a job, for a time."""
-
-    run: uuid.UUID | None = None
-    step: uuid.UUID | None = None
-    job: uuid.UUID | None = None
-    time: dt.datetime | None = None
-
-
-async def asker(tx: Tx, task: uuid.UUID) -> Asker:
-    """Who had a task enqueued."""
-    row = await tx.row(SQL.asker, {"task_id": task})
-    return Asker() if row is None else Asker(*row)

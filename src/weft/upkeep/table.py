@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from weft.access import idempotency, logins, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
+from weft.flows import awaiting, workflows
 from weft.flows import chores as runs
-from weft.flows import workflows
 from weft.jobs import backfill, scheduler
+from weft.jobs import prune as forgetting
 from weft.journal import audit, feed, outbox, sequence
 from weft.live import sessions
 from weft.queue import minutes, promote, prune
@@ -60,7 +61,8 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
             batch=backfill.BATCH,
             wake=JOBS,
         ),
-        Chore(name="execution pruner", every=_seconds(60), once=scheduler.prune, batch=scheduler.PRUNED),
+        Chore(name="execution pruner", every=_seconds(60), once=forgetting.Executions().once, batch=forgetting.BATCH),
+        Chore(name="job pruner", every=_seconds(300), once=forgetting.jobs(retention), batch=forgetting.BATCH),
         Chore(name="session sweeper", every=_seconds(15), once=sessions.sweep),
         Chore(name="login pruner", every=_seconds(3600), once=logins.prune, batch=logins.BATCH),
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
@@ -70,6 +72,13 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
         Chore(name="run starter", every=_seconds(1), peek=runs.waiting, once=runs.admit, batch=runs.BATCH),
         Chore(name="workflow waker", every=_seconds(2), once=workflows.sweep, batch=workflows.BATCH),
         Chore(name="run deadlines", every=_seconds(1), peek=runs.late, once=runs.deadlines, batch=runs.BATCH),
+        Chore(
+            name="forsaken runs",
+            every=_seconds(5),
+            peek=awaiting.any_forsaken,
+            once=awaiting.cancel_forsaken,
+            batch=awaiting.BATCH,
+        ),
         Chore(name="run pruner", every=_seconds(60), once=runs.pruning(retention), batch=runs.BATCH),
         *more,
     ]
