@@ -35,6 +35,7 @@ FILES = (
     "live/functions.sql",
     "live/ours.sql",
     "views/forge.sql",
+    "views/forge_workflows.sql",
     "views/afl.sql",
     "views/afl_runs.sql",
     "views/orchestration.sql",
