@@ -14,6 +14,7 @@ from weft.cluster import nodes
 from weft.cluster.pulse import Pulse
 from weft.db.notify import Hub
 from weft.flows.workflows import Loaded
+from weft.queue import promote
 from weft.queue.model import Claimed
 from weft.sdk.operation import Record
 from weft.worker.direct import DatabaseEngine
@@ -42,11 +43,13 @@ class Hand:
         engine = DatabaseEngine(database, hub=Hub(database), pulse=pulse)
         worker = Worker(engine, handlers=self._executor.handlers(), concurrency=5)
 
-        async def nothing() -> None: ...
+        async def let_in() -> None:
+            async with database.tx() as tx:
+                await promote.once(tx)
 
         await pulse.start()
         try:
-            await worker.run_ready(nothing)
+            await worker.run_ready(let_in)
         finally:
             await pulse.stop()
 
@@ -134,7 +137,9 @@ def parked(app: App, run: str, *, texts: list[str]) -> Live:
     task = Claimed(run, NOBODY, workflow.kind, '{"times": 1}', 2, "default", 50, dt.datetime.now(dt.UTC))
     history = [Record(n + 1, str(n + 1), "step", "first", True, text) for n, text in enumerate(texts)]
     loaded = Loaded(run, "running", task.payload, task.run_at, None, None, task.run_at, "era 0", history=history)
-    return Live(task, workflow, loaded, heard=(task.run_at, time.monotonic()), era="era")
+    live = Live(task, workflow, loaded, heard=(task.run_at, time.monotonic()), era="era")
+    live.replayer.close()
+    return live
 
 
 async def test_what_is_remembered_is_bounded(app: App) -> None:
