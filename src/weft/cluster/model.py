@@ -84,6 +84,8 @@ class BeatAnswer:
     """The leader's lock is now this session's."""
     renewed: bool = False
     """The term is still this node's."""
+    heir: bool = False
+    """The heir's lock is this session's: it is the first in line to lead next."""
     revived: bool = False
     """The node had been given up: what it holds may have been taken away."""
 

@@ -24,7 +24,8 @@ set hostname = excluded.hostname,
 returning n.status;
 
 -- Everything a node needs with every beat, in one statement. The row is locked before it is read: whoever gives
--- the node up at this moment is waited for, and seen. Leadership: one who leads renews, one who would tries the lock.
+-- the node up at this moment is waited for, and seen. Leadership: one who leads renews, one who would tries the lock, or
+-- to be the first in line, which it is no more when it leads.
 -- name: beat
 with before as materialized (
     select n.id, n.status
@@ -46,12 +47,23 @@ renewed as (
     set lease_until = weft.now() + %(leader_lease)s
     where l.role = %(role)s and l.term = %(term)s::bigint and l.node_id = %(node_id)s::uuid
     returning l.term
+),
+tried as materialized (
+    select
+        b.status,
+        case when %(attempt)s then pg_try_advisory_lock(%(leader_class)s, %(leader_key)s) else false end as elected
+    from before as b
 )
 select
-    b.status,
-    case when %(attempt)s then pg_try_advisory_lock(%(leader_class)s, %(leader_key)s) else false end,
-    exists (select from renewed)
-from before as b;
+    t.status,
+    t.elected,
+    exists (select from renewed),
+    case
+        when t.elected and %(heir)s then pg_advisory_unlock(%(leader_class)s, %(heir_key)s) is null
+        when not t.elected and %(attempt)s and not %(heir)s then pg_try_advisory_lock(%(leader_class)s, %(heir_key)s)
+        else %(heir)s
+    end
+from tried as t;
 
 -- name: serve
 update weft.nodes
@@ -155,6 +167,15 @@ set node_id = %(node_id)s::uuid,
 from free as f
 where l.role = f.role
 returning l.term;
+
+-- The heir leaves the line when the leader's place was free: somebody else may then be next.
+-- name: inherit
+select
+    case
+        when pg_try_advisory_lock(%(leader_class)s, %(leader_key)s)
+        then pg_advisory_unlock(%(leader_class)s, %(heir_key)s) is not null
+        else false
+    end;
 
 -- `for key share` lets the leader renew meanwhile (no key changes) and stands against take_term's `for update`.
 -- name: fence

@@ -37,6 +37,7 @@ FILES = (
     "live/functions.sql",
     "live/ours.sql",
     "views/forge.sql",
+    "views/forge_workflows.sql",
     "views/afl.sql",
     "views/afl_runs.sql",
     "views/orchestration.sql",
