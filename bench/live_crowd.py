@@ -46,7 +46,7 @@ class Client:
             raw = message.encode() if isinstance(message, str) else message
             # {"type":"data","id":"7","cursor":… : not parsed, so that this process is not what is measured
             if raw.startswith(b'{"type":"data"'):
-                id = raw[20:30].partition(b'"')[0]
+                id = raw[21:30].partition(b'"')[0]
                 self.told[id] = self.told.get(id, 0) + 1
                 self.grew.set()
 
