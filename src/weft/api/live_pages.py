@@ -68,7 +68,10 @@ async def run(ask: Ask) -> Reading:
     steps = await signs.of_steps(ask.tx, ask.args.id, org=ask.org)
     if len(json.dumps([found.params, found.output, found.error])) > _LARGE:
         found.params, found.output, found.error = {}, None, None
-    return Reading(WatchedRun(found, steps.counts, _number(steps)), over=found.state in OVER)
+    number = _number([steps.counts, steps.rest])
+    # a workflow's own task has the run's id
+    tasks = frozenset({found.id, *steps.tasks})
+    return Reading(WatchedRun(found, steps.counts, number), over=found.state in OVER, tasks=tasks)
 
 
 async def all_runs(ask: Ask) -> Reading:
@@ -114,6 +117,7 @@ def _number(sign: Any) -> int:
 
 SUBJECTS = (
     Subject(
+        # polled, because only some of its tasks are followed
         name="run", action="run.read", args=OfRun, tables=("runs",), read=run, row=lambda args: args.id, poll=1.0,
         summary="A run, how many of its steps are in which state, and a number that changes when a step may have.",
     ),
@@ -138,7 +142,7 @@ SUBJECTS = (
         summary="A number that changes when the list of queues may have.",
     ),
     Subject(
-        name="nodes", action="node.read", args=Nothing, tables=(), read=all_nodes, poll=1.0,
+        name="nodes", action="node.read", args=Nothing, tables=("nodes",), read=all_nodes, poll=1.0,
         summary="A number that changes when a node comes, goes, or runs more or fewer tasks.",
     ),
     Subject(

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from weft.base import errors
+from weft.base import errors, plain
 
 COMMANDS = {
     "dev": ("weft.cli.dev:dev", "PostgreSQL, the API, a worker and a live view, with one command."),
@@ -79,7 +79,7 @@ class Lazy(click.Group):
         try:
             return super().invoke(ctx)
         except errors.WeftError as error:
-            click.echo(f"weft: {' '.join(error.message.split())}", err=True)
+            click.echo(f"weft: {plain.line(' '.join(error.message.split()))}", err=True)
             ctx.exit(exit_code(error))
 
 

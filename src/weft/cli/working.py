@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from weft.app import App
+from weft.base import plain
 from weft.cli import running
 from weft.cli.stopping import Stopping
 from weft.cluster import leaders
@@ -89,7 +90,9 @@ def roles(*, lead: bool) -> tuple[str, ...]:
 
 def set_up_logging(level: str) -> None:
     """Lines on stderr, unless the app has set up logging itself. What handlers log from this level on is kept."""
-    logging.basicConfig(level=level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(plain.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
     if level != "debug":
         # one line per request of a worker over HTTP
         logging.getLogger("httpx2").setLevel(logging.WARNING)

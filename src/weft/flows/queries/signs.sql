@@ -3,7 +3,8 @@
 -- name: sign_of_steps
 select
     s.state, count(*), max(s.created_at), max(s.started_at), max(s.finished_at), sum(s.reruns), sum(s.parts_ended),
-    sum(s.attempt), count(*) filter (where t.state = 'running')
+    sum(s.attempt), count(*) filter (where t.state = 'running'),
+    (array_agg(s.task_id) filter (where t.id is not null))[:%(tasks)s::integer]
 from (
     select
         s.state, s.created_at, s.started_at, s.finished_at, s.reruns, s.parts_ended, s.attempt,
