@@ -234,6 +234,7 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("migrate", "sql"): [(("extra",), "unexpected extra argument")],
     ("nodes", "list"): [(("--status", "asleep"), "is not one of"), (("--every", "0"), "not in the range")],
     ("nodes", "show"): [(("x",), "is not a node id")],
+    ("nodes", "drain"): [((), "Missing argument"), (("x",), "is not a node id")],
     ("org", "list"): [(("--limit", "0"), "not in the range")],
     ("org", "show"): [((), "Missing argument")],
     ("org", "create"): [

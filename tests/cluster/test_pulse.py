@@ -5,12 +5,13 @@ import contextlib
 import datetime as dt
 import sys
 import time
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from weft.base import errors
+from weft.base import errors, ids
 from weft.cluster import leaders, nodes
 from weft.cluster.model import BeatAnswer, KnownNode, Node, Vitals
 from weft.cluster.pulse import Pulse
@@ -192,6 +193,18 @@ async def test_a_draining_node_shows_it(database: Database) -> None:
         heard = answers(pulse)
         pulse.drain()
         await asyncio.wait_for(heard.get(), 5)
+        assert (await known(database))[pulse.node.id].status == "draining"
+
+
+async def test_a_node_that_is_told_to_drain_hears_it_and_stays_so(database: Database) -> None:
+    async with beating(database, node=a_node(roles=["worker"])) as pulse:
+        heard = answers(pulse)
+        async with database.once() as tx:
+            assert await nodes.drain(tx, id=uuid.UUID(pulse.node.id), org=ids.DEFAULT_ORG, shared=True)
+            assert not await nodes.drain(tx, id=uuid.UUID(pulse.node.id), org=ids.DEFAULT_ORG, shared=True)
+        async with asyncio.timeout(30):
+            while not (await heard.get()).drain:
+                pass
         assert (await known(database))[pulse.node.id].status == "draining"
 
 

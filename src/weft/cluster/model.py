@@ -65,6 +65,8 @@ class SeenNode:
     beat_age: float
     """Seconds since its last beat."""
     lease: dt.timedelta
+    shared: bool
+    """It serves every org."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,8 @@ class BeatAnswer:
     """The heir's lock is this session's: it is the first in line to lead next."""
     revived: bool = False
     """The node had been given up: what it holds may have been taken away."""
+    drain: bool = False
+    """Somebody wants it to take no more work, or it said so itself."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

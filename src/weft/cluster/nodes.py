@@ -125,12 +125,21 @@ async def beat(
     if found is None:
         return BeatAnswer(previous=None, revived=True)
     previous, elected, renewed, heir = found
-    return BeatAnswer(previous=previous, elected=elected, renewed=renewed, heir=heir, revived=previous == "dead")
+    return BeatAnswer(
+        previous=previous, elected=elected, renewed=renewed, heir=heir, revived=previous == "dead",
+        drain=previous == "draining",
+    )  # fmt: skip
 
 
 async def serve(tx: Tx, *, node_id: str, handlers: Sequence[str]) -> None:
     """Says what the node has handlers for, from now on."""
     await tx.run(SQL.serve, {"node_id": node_id, "handlers": list(handlers)})
+
+
+async def drain(tx: Tx, *, id: uuid.UUID, org: uuid.UUID, shared: bool) -> bool:
+    """Tells a node to take no more work; it hears it with its next beat. `shared`: also one that serves every org.
+    False: it is none of those, or does so already, or is dead."""
+    return await tx.run(SQL.drain_node, {"node_id": id, "org_id": org, "shared": shared}) > 0
 
 
 async def sleep(tx: Tx, *, node_id: str, asleep: bool) -> None:

@@ -184,6 +184,7 @@ class Pulse:
         self._pause = 0.0
         answer = dataclasses.replace(answer, revived=answer.revived or self._forgotten)
         self._forgotten = False
+        self._draining = self._draining or answer.drain
         for tell in list(self.on_beat):
             try:
                 tell(answer)

@@ -26,6 +26,7 @@ returning n.status;
 -- Everything a node needs with every beat, in one statement. The row is locked before it is read: whoever gives
 -- the node up at this moment is waited for, and seen. Leadership: one who leads renews, one who would tries the lock, or
 -- to be the first in line, which it is no more when it leads.
+-- Who was told to drain stays so, however often it says that it is active: its answer tells it.
 -- name: beat
 with before as materialized (
     select n.id, n.status
@@ -36,7 +37,7 @@ with before as materialized (
 beaten as (
     update weft.nodes as n
     set beat_at = weft.now(),
-        status = %(status)s,
+        status = case when b.status = 'draining' then b.status else %(status)s end,
         asleep = coalesce(%(asleep)s::boolean, n.asleep),
         handled = coalesce(%(handled)s::jsonb, n.handled)
     from before as b
@@ -69,6 +70,12 @@ from tried as t;
 update weft.nodes
 set handlers = %(handlers)s::text[]
 where id = %(node_id)s::uuid;
+
+-- name: drain_node
+update weft.nodes as n
+set status = 'draining'
+where n.id = %(node_id)s and n.status in ('starting', 'active')
+    and (n.org_id = %(org_id)s or (n.org_id is null and %(shared)s));
 
 -- name: sleep
 update weft.nodes
@@ -134,7 +141,7 @@ order by n.started_at, n.id;
 select
     n.id, n.hostname, n.ip_address, n.http_port, n.pid, n.version, n.status, n.roles, n.queues, n.handlers,
     n.capabilities, n.concurrency, n.asleep, n.started_at, n.beat_at,
-    extract(epoch from weft.now() - n.beat_at)::double precision, n.lease
+    extract(epoch from weft.now() - n.beat_at)::double precision, n.lease, n.org_id is null
 from weft.nodes as n
 where n.status = any(%(statuses)s::text[])
     and (n.org_id is null or n.org_id = %(org_id)s)

@@ -25,6 +25,7 @@ FILES = (
     "queue/org_limits.sql",
     "queue/inbox.sql",
     "queue/minutes.sql",
+    "queue/depths.sql",
     "flows/schema.sql",
     "flows/functions.sql",
     "jobs/schema.sql",

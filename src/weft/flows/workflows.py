@@ -13,6 +13,7 @@ from weft.db.tx import Tx
 from weft.flows import checkpoint
 from weft.flows.start import Started
 from weft.queue.finish import Ended, Gone
+from weft.sdk import schema
 from weft.sdk.operation import Record
 from weft.sdk.workflow import Workflow
 
@@ -81,9 +82,11 @@ async def declare(tx: Tx, workflows: Sequence[Workflow[Any, Any]]) -> None:
     """Makes known which workflows there are."""
     if workflows:
         signals = [None if one.signals is None else arrays.quoted(list(one.signals)) or "{}" for one in workflows]
+        shapes = [schema.of(one.function) for one in workflows]
         await tx.run(SQL.declare_workflows, {
             "names": [one.name for one in workflows], "versions": [one.version for one in workflows],
             "queues": [one.options.queue for one in workflows], "signals": signals,
+            "arguments": [None if one is None else json.dumps(one).decode() for one in shapes],
         })  # fmt: skip
 
 

@@ -1,12 +1,14 @@
 -- Durable workflows: their runs, checkpoints and messages.
 
 -- name: declare_workflows
-insert into weft.workflows (name, version, queue, signals)
-select v.name, v.version, v.queue, v.signals::text[]
-from unnest(%(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(signals)s::text[]) as v (name, version, queue, signals)
+insert into weft.workflows as w (name, version, queue, signals, arguments)
+select v.name, v.version, v.queue, v.signals::text[], v.arguments
+from unnest(
+    %(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(signals)s::text[], %(arguments)s::jsonb[]
+) as v (name, version, queue, signals, arguments)
 on conflict (name, version) do update
-set queue = excluded.queue, signals = excluded.signals
-where (weft.workflows.queue, weft.workflows.signals) is distinct from (excluded.queue, excluded.signals);
+set queue = excluded.queue, signals = excluded.signals, arguments = excluded.arguments
+where (w.queue, w.signals, w.arguments) is distinct from (excluded.queue, excluded.signals, excluded.arguments);
 
 -- name: start_workflow
 select s.id, s.created
