@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.base import errors, ids
 from weft.db import statements
