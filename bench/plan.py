@@ -61,10 +61,12 @@ class Sizes:
     start_calls: int
     pages_queued: int
     pages_finished: int
+    pages_runs: int
     http_tasks: int
     http_rate: int
     http_seconds: int
     live_changes: int
+    live_clients: int
     xmin_rate: int
     xmin_before: int
     xmin_held: int
@@ -106,10 +108,12 @@ FULL = Sizes(
     start_calls=20,
     pages_queued=1_000_000,
     pages_finished=5_000_000,
+    pages_runs=1_000_000,
     http_tasks=50_000,
     http_rate=50,
     http_seconds=8,
     live_changes=200,
+    live_clients=500,
     xmin_rate=10_000,
     xmin_before=60,
     xmin_held=600,
@@ -148,9 +152,11 @@ QUICK = dataclasses.replace(
     start_calls=10,
     pages_queued=100_000,
     pages_finished=300_000,
+    pages_runs=100_000,
     http_tasks=20_000,
     http_seconds=5,
     live_changes=40,
+    live_clients=100,
     xmin_before=10,
     xmin_held=60,
     jobs_active=100_000,
@@ -279,9 +285,10 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         limits: ("limits", "queue_highest", dict(tasks=sizes.limits_tasks, seconds=sizes.limits_seconds)),
         http: ("http", "per_second", dict(
             tasks=sizes.http_tasks, rate=sizes.http_rate, seconds=sizes.http_seconds)),
-        live: ("live", "p50_ms", dict(changes=sizes.live_changes)),
+        live: ("live", "p50_ms", dict(changes=sizes.live_changes, clients=sizes.live_clients)),
         start: ("start", "help_ms", dict(calls=sizes.start_calls)),
-        pages: ("pages", "slowest_ms", dict(queued=sizes.pages_queued, finished=sizes.pages_finished)),
+        pages: ("pages", "slowest_ms", dict(
+            queued=sizes.pages_queued, finished=sizes.pages_finished, runs=sizes.pages_runs)),
         jobs: ("jobs", "per_second", dict(active=sizes.jobs_active, due=sizes.jobs_due)),
         dags: ("dags", "chain_ms", dict(
             fan=sizes.dags_fan, chain=sizes.dags_chain, many=sizes.dags_many, large=sizes.dags_large)),

@@ -12,13 +12,15 @@ import uuid
 
 import httpx2
 
+from bench import archive_runs
 from bench.peers import protocol
-from bench.scenarios.pages import PATHS, SMALL
+from bench.scenarios.pages import PATHS, SMALL, WATCHED
 from bench.weft_program import targets
 from weft.access.principal import Principal
-from weft.api import server
+from weft.api import live_subjects, server
 from weft.base import config
 from weft.db.database import Database
+from weft.live.asking import Ask, Scope
 
 SAMPLE = """
 select to_char(weft.uuid7_time(h.id), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
@@ -37,7 +39,7 @@ async def main(calls: int) -> None:
     async with database.tx() as tx:
         sample = await tx.row(SAMPLE, {"org": large})
     assert sample is not None
-    facts = dict(zip(("middle", "later", "correlation"), sample, strict=True))
+    facts = dict(zip(("middle", "later", "correlation"), sample, strict=True)) | await _runs(database, large)
     asked = [(name, large, path) for name, path in PATHS.items()]
     asked += [(f"small_{name}", small, PATHS[name]) for name in SMALL]
     times: dict[str, list[float]] = {name: [] for name, _, _ in asked}
@@ -50,8 +52,36 @@ async def main(calls: int) -> None:
                 times[name].append((time.perf_counter() - start) * 1000)
             found = answer.raise_for_status().json()
             items[name] = len(found["items"]) if "items" in found else len(found)
+        for name, args in WATCHED.items():
+            times.setdefault(f"look_{name}", []).append(await _look(database, large, name, args, facts))
+            items[f"look_{name}"] = 1
     await database.close()
     print(json.dumps({"times": times, "items": items}))
+
+
+async def _runs(database: Database, org: uuid.UUID) -> dict[str, str]:
+    """A run among many, and two with many steps, made where there are none yet."""
+    facts: dict[str, str] = {}
+    async with _client(database, org) as client:
+        facts["run"] = (await client.get("/v1/runs?state=completed&limit=1")).raise_for_status().json()["items"][0]["id"]
+        for nodes in (2000, 10_000):
+            name = f"large-{nodes}"
+            found = (await client.get(f"/v1/runs?name={name}")).raise_for_status().json()["items"]
+            if not found:
+                (await client.post("/v1/dags", json=archive_runs.large(nodes))).raise_for_status()
+                (await client.post(f"/v1/dags/{name}/trigger", json={})).raise_for_status()
+                found = (await client.get(f"/v1/runs?name={name}")).raise_for_status().json()["items"]
+            facts[f"large_{nodes}"] = found[0]["id"]
+    return facts
+
+
+async def _look(database: Database, org: uuid.UUID, name: str, args: dict[str, str], facts: dict[str, str]) -> float:
+    subject = live_subjects.SUBJECTS[name]
+    checked = subject.check({field: value.format(**facts) for field, value in args.items()})
+    start = time.perf_counter()
+    async with database.tx(org=org) as tx:
+        await subject.read(Ask(tx, Scope(org, "admin"), checked))
+    return (time.perf_counter() - start) * 1000
 
 
 def _client(database: Database, org: uuid.UUID) -> httpx2.AsyncClient:

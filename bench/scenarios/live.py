@@ -1,4 +1,5 @@
-"""Live: from before an enqueue call to the moment when a WebSocket client has the org's new counts, at low load.
+"""Live: from before an enqueue call to the moment when a WebSocket client has the org's new counts, at low load; then to
+the pixel in a browser (`live_pixels.py`); then with a crowd of clients (`live_crowd.py`).
 
 One server process, which also leads the upkeep; changes come at odd intervals, so that they do not fall in step with it.
 """
@@ -13,10 +14,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import websockets
 
-from bench import processes
+from bench import live_crowd, live_pixels, processes
 from bench.errors import Stalled
 from bench.scenarios import http
 from bench.scenarios.measurement import Line, Measurement, percentile
@@ -27,6 +29,8 @@ LINES = (
     Line("change to push, ms, median", "p50_ms", digits=1),
     Line("change to push, ms, 99th percentile", "p99_ms", digits=1, below=300),
     Line("change to push, ms, slowest", "max_ms", digits=1),
+    *live_pixels.LINES,
+    *live_crowd.LINES,
 )
 
 WARM_UP = 5
@@ -34,16 +38,17 @@ TIMEOUT = 60
 _PAUSES = (0.3, 0.6)
 
 
-def measure(contender: Contender, *, url: str, rounds: int, changes: int) -> list[Measurement]:
-    """As many changes as asked for, in each round."""
+def measure(contender: Contender, *, url: str, rounds: int, changes: int, clients: int) -> list[Measurement]:
+    """As many changes as asked for, in each round; a quarter of them on each page."""
     contender.run("setup", url=url)
     found = []
-    with _server(contender, url=url) as (address, key):
+    with _server(contender, url=url) as (address, key, process):
         for _ in range(rounds):
             delays = asyncio.run(_delays(url, address=address, key=key, changes=changes))
-            found.append(Measurement({
-                "p50_ms": percentile(delays, 0.50), "p99_ms": percentile(delays, 0.99), "max_ms": max(delays),
-            }))  # fmt: skip
+            values = {"p50_ms": percentile(delays, 0.50), "p99_ms": percentile(delays, 0.99), "max_ms": max(delays)}
+            values |= live_pixels.measure(url, address=address, key=key, changes=max(10, changes // 4))
+            values |= asyncio.run(live_crowd.measure(url, address=address, key=key, process=process, clients=clients))
+            found.append(Measurement(values))
     return found
 
 
@@ -76,11 +81,12 @@ async def _ready(socket: websockets.ClientConnection) -> int:
 
 
 @contextlib.contextmanager
-def _server(contender: Contender, *, url: str) -> Iterator[tuple[str, str]]:
+def _server(contender: Contender, *, url: str) -> Iterator[tuple[str, str, psutil.Process]]:
     weft = str(Path(sys.executable).with_name("weft"))
-    environment = contender.environment(url)
+    # the crowd comes all at once, with one key
+    environment = {**contender.environment(url), "WEFT_RATE_PER_KEY": "100000", "WEFT_RATE_PER_ORG": "100000"}
     made = processes.finished(
-        ["sh", "-c", '"$0" key create bench --role reader --json | tr -d "\\n"', weft],
+        ["sh", "-c", '"$0" key create bench --role admin --json | tr -d "\\n"', weft],
         label="weft key create", environment=environment, timeout=TIMEOUT,
     )  # fmt: skip
     with socket.socket() as probe:
@@ -90,6 +96,6 @@ def _server(contender: Contender, *, url: str) -> Iterator[tuple[str, str]]:
     with processes.started(command, label="weft server", environment=environment) as [program]:
         http._reachable(port, program)
         try:
-            yield f"http://127.0.0.1:{port}", json.loads(made)["key"]
+            yield f"http://127.0.0.1:{port}", json.loads(made)["key"], program.tree()[0]
         except (TimeoutError, OSError, websockets.WebSocketException) as error:
             raise Stalled(f"nothing came: {error!r}\n{program.log_tail()}") from error

@@ -130,6 +130,12 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites() -> None:
     assert browser.cookie("", secure=False, max_age=0) == "weft-session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"
     assert browser.session_of({"cookie": "weft-session=abc"}) == "abc"
     assert browser.session_of({"cookie": "\x00;;;="}) is None
+    assert browser.session_of({"cookie": 'theirs={"a": 1}; odd; =; weft-session=abc; x=\xff'}) == "abc"
+    # another host of the same site can set the plain name, but not over https the one that counts there
+    tossed = {"cookie": "weft-session=theirs; __Host-weft=mine"}
+    assert browser.session_of(tossed) == browser.session_of({**tossed, "x-forwarded-proto": "https"}) == "mine"
+    over_https = {"cookie": "weft-session=theirs; weft-session-login=theirs", "x-forwarded-proto": "HTTPS, http"}
+    assert browser.session_of(over_https) is None is browser.pending_of(over_https)
 
 
 @pytest.mark.parametrize("path", ["/health", "/v1/tasks", "/nowhere", "/v1/openapi.json"])

@@ -300,6 +300,10 @@ async def test_a_users_query_is_pushed_when_its_table_changes(database: Database
     async def forbidden(ask: Any) -> Any:
         return await ask.rows("select * from secrets_of_mine")
 
+    @queries.add(tables=["orders"])
+    async def odd(ask: Any) -> Any:
+        return await ask.rows("select inet '10.0.0.1' as address, int4range(1, 2) as range")
+
     async with database.tx() as tx:
         await tx.run("reset role")
     async with await database.reserve(purpose="owner") as owner:
@@ -319,7 +323,7 @@ async def test_a_users_query_is_pushed_when_its_table_changes(database: Database
             await owner.execute("insert into orders (customer, n) values ('bob', 5)")
             await owner.execute("insert into orders (customer, n) values ('ada', 6)")
             assert (await client.next())["data"] == [{"n": 3}, {"n": 6}]
-            for name, code in (("writes", "QUERY_FAILED"), ("forbidden", "QUERY_FAILED")):
+            for name, code in (("writes", "QUERY_FAILED"), ("forbidden", "QUERY_FAILED"), ("odd", "QUERY_FAILED")):
                 await client.subscribe(f"query:{name}", id=name)
                 refused = await client.until(lambda one: one["type"] == "error")
                 assert (refused["id"], refused["code"]) == (name, code)

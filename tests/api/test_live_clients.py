@@ -16,6 +16,7 @@ from weft.client import live
 from weft.client.client import Client
 from weft.db.database import Database
 from weft.live import asking
+from weft.sdk.query import Queries
 
 
 @pytest.fixture
@@ -115,6 +116,28 @@ async def test_an_app_watches_its_own_queries(database_url: str) -> None:
             await after(app.live("query:others"))
         with pytest.raises(errors.InvalidInput):
             await after(app.live("query:kinds", unlike=1))
+
+
+async def test_who_forgot_to_make_a_table_reactive_is_told(
+    here: Listening, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    queries = Queries()
+    here.service.live._queries = queries
+
+    @queries.add(tables=["forgotten", "made.up", "reactive", "weft.tasks"])
+    async def some(ask: Any) -> Any:
+        return 1
+
+    async with await database.reserve(purpose="owner") as owner:
+        await owner.execute("create table forgotten (id int)")
+        await owner.execute("create table reactive (id int)")
+        await owner.execute("select weft.enable_reactivity('reactive')")
+    async with here.client() as client:
+        for id in ("a", "b"):
+            await client.subscribe("query:some", id=id)
+            assert (await client.next())["data"] == 1
+    said = [record.getMessage() for record in caplog.records if "nobody is told" in record.getMessage()]
+    assert len(said) == 2 and "enable_reactivity('public.forgotten')" in said[0] and "made.up" in said[1]
 
 
 def test_a_query_says_what_it_reads_and_is_there_once() -> None:

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-import hostile
 import pytest
 from browsing import Seen, Staged
 from playwright.sync_api import expect
+
+import hostile
 
 pytest_plugins = ("browsing",)
 

@@ -12,7 +12,6 @@ Programs with a key are asked for none of this but the Host.
 import dataclasses
 import hashlib
 import hmac
-import http.cookies
 import urllib.parse
 from collections.abc import Mapping
 
@@ -92,7 +91,7 @@ def hosts(bound: str, *, told: tuple[str, ...]) -> frozenset[str] | None:
 
 def session_of(headers: Mapping[str, str]) -> str | None:
     """The text of the session's cookie, if there is one."""
-    return _said(headers, _SECURE, _PLAIN)
+    return _said(headers, *_names(headers))
 
 
 def cookie(session: str, *, secure: bool, max_age: int) -> str:
@@ -110,7 +109,7 @@ def pending_cookie(text: str, *, secure: bool, max_age: int) -> str:
 
 def pending_of(headers: Mapping[str, str]) -> str | None:
     """What the cookie of a login that has begun says."""
-    return _said(headers, f"{_SECURE}-login", f"{_PLAIN}-login")
+    return _said(headers, *(f"{name}-login" for name in _names(headers)))
 
 
 def csrf_token(session: str) -> str:
@@ -133,14 +132,27 @@ def secured(headers: list[tuple[bytes, bytes]], *, scheme: str) -> list[tuple[by
     return [*headers, *added, *([_HTTPS_ONLY] if scheme == "https" else [])]
 
 
+def forwarded_https(headers: Mapping[str, str]) -> bool:
+    """Whether a proxy says that the browser came to it over https."""
+    return headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https"
+
+
+def _names(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Over https only the name that no other host of the site can set: a session that somebody else put there is none."""
+    return (_SECURE,) if forwarded_https(headers) else (_SECURE, _PLAIN)
+
+
 def _said(headers: Mapping[str, str], *names: str) -> str | None:
-    """What the first of these cookies says that is there."""
-    jar = http.cookies.SimpleCookie()
-    try:
-        jar.load(headers.get("cookie", "")[:8192])
-    except http.cookies.CookieError:
-        return None
-    return next((jar[name].value for name in names if name in jar and jar[name].value), None)
+    """What the first of these cookies says that is there.
+
+    Read by hand: other programs on the same host (localhost, say) share the browser's jar, and one odd cookie of theirs
+    makes the standard library's reader give up on all.
+    """
+    jar: dict[str, str] = {}
+    for one in headers.get("cookie", "")[:65536].split(";"):
+        name, _, value = one.strip().partition("=")
+        jar.setdefault(name, value.strip('"'))
+    return next((jar[name] for name in names if jar.get(name)), None)
 
 
 def _name(host: str) -> str:

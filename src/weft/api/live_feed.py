@@ -17,7 +17,7 @@ from weft.journal.feed import Change
 
 log = logging.getLogger("weft.live")
 
-EVERY = 0.1
+EVERY = 0.05
 """Seconds between two looks into the inbox."""
 _AGAIN = 0.5
 _PAGE = 1000

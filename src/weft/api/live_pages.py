@@ -19,6 +19,7 @@ from weft.cluster import nodes
 from weft.flows import look, signs
 from weft.flows.model import OVER
 from weft.jobs import executions, manage
+from weft.journal import audit
 from weft.live.asking import Ask
 from weft.queue import counts, minutes
 from weft.queue import dead as letters
@@ -68,7 +69,10 @@ async def run(ask: Ask) -> Reading:
     steps = await signs.of_steps(ask.tx, ask.args.id, org=ask.org)
     if len(json.dumps([found.params, found.output, found.error])) > _LARGE:
         found.params, found.output, found.error = {}, None, None
-    return Reading(WatchedRun(found, steps.counts, _number(steps)), over=found.state in OVER)
+    number = _number([steps.counts, steps.rest])
+    # a workflow's own task has the run's id
+    tasks = frozenset({found.id, *steps.tasks})
+    return Reading(WatchedRun(found, steps.counts, number), over=found.state in OVER, tasks=tasks)
 
 
 async def all_runs(ask: Ask) -> Reading:
@@ -102,10 +106,15 @@ async def dead(ask: Ask) -> Reading:
     return Reading(Changed(_number(await letters.sign(ask.tx, org=ask.org))))
 
 
+async def trail(ask: Ask) -> Reading:
+    newest = await audit.page(ask.tx, org=ask.org, filter=audit.Filter(), take=1)
+    return Reading(Changed(_number([(str(one.id), one.number) for one in newest])))
+
+
 async def at_a_glance(ask: Ask) -> Reading:
     now = await minutes.now(ask.tx)
     since = now - dt.timedelta(minutes=ask.args.minutes)
-    return Reading(await overview.read(ask.tx, org=ask.org, since=since, until=now, points=ask.args.points))
+    return Reading(await overview.read(ask.tx, org=ask.org, since=since, until=now, points=ask.args.points, now=now))
 
 
 def _number(sign: Any) -> int:
@@ -114,6 +123,7 @@ def _number(sign: Any) -> int:
 
 SUBJECTS = (
     Subject(
+        # polled, because only some of its tasks are followed
         name="run", action="run.read", args=OfRun, tables=("runs",), read=run, row=lambda args: args.id, poll=1.0,
         summary="A run, how many of its steps are in which state, and a number that changes when a step may have.",
     ),
@@ -122,7 +132,7 @@ SUBJECTS = (
         summary="A number that changes when the list of runs may have.",
     ),
     Subject(
-        name="definitions", action="dag.read", args=Nothing, tables=("definitions",), read=definitions,
+        name="definitions", action="dag.read", args=Nothing, tables=("definitions", "workflows"), read=definitions,
         summary="A number that changes when a DAG, a workflow or a flow may have.",
     ),
     Subject(
@@ -138,12 +148,16 @@ SUBJECTS = (
         summary="A number that changes when the list of queues may have.",
     ),
     Subject(
-        name="nodes", action="node.read", args=Nothing, tables=(), read=all_nodes, poll=1.0,
+        name="nodes", action="node.read", args=Nothing, tables=("nodes",), read=all_nodes, poll=1.0,
         summary="A number that changes when a node comes, goes, or runs more or fewer tasks.",
     ),
     Subject(
         name="dead", action="dead.read", args=Nothing, tables=("tasks",), read=dead,
         summary="A number that changes when the dead letter list may have.",
+    ),
+    Subject(
+        name="audit", action="audit.read", args=Nothing, tables=(), read=trail, poll=1.0,
+        summary="A number that changes when something was done: keys, users, roles, secrets, settings.",
     ),
     Subject(
         name="overview", action="task.read", args=OfRange, tables=(), read=at_a_glance, poll=1.0,

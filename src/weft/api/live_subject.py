@@ -13,11 +13,13 @@ from weft.live.asking import Ask
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """What was seen. `last`: the newest line of a log; `over`: nothing more will come by itself."""
+    """What was seen. `last`: the newest line of a log; `over`: nothing more will come by itself; `tasks`: on which it also
+    hangs, until the next look."""
 
     data: Any
     last: int = 0
     over: bool = False
+    tasks: frozenset[uuid.UUID] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -134,6 +134,6 @@ def check() -> None:
 
 def _of(query: Query) -> Subject:
     async def read(ask: Ask) -> Reading:
-        return Reading(await asking.run(query, ask))
+        return Reading(msgspec.Raw(await asking.run(query, ask)))
 
     return Subject(name=f"{QUERY}{query.name}", action="live.read", args=query.shape, tables=query.tables, read=read)

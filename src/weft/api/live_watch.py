@@ -21,11 +21,13 @@ from weft.api.live_subject import Reading, Subject
 from weft.base import errors, json
 from weft.db.database import Database
 from weft.db.notify import Hub
+from weft.db.tx import Tx
 from weft.journal import feed
 from weft.journal.feed import Change
-from weft.live import protocol
+from weft.live import asking, protocol
 from weft.live.asking import Ask, Scope
 from weft.live.debounce import Debounce
+from weft.live.turns import Turns
 from weft.sdk.query import Queries
 
 log = logging.getLogger("weft.live")
@@ -73,6 +75,8 @@ class Watched:
         self.over = False
         self.task: asyncio.Task[None] | None = None
         self.row = subject.row(args) if subject.row is not None else None
+        self.tasks: frozenset[uuid.UUID] = frozenset()
+        """Rows of the queue on which it hangs too, as the last look found them."""
 
     def touch(self) -> None:
         self.debounce.touch(time.monotonic())
@@ -94,7 +98,9 @@ class Live:
         """How often something was looked at, since the start."""
         self._database = database
         self._queries = queries
-        self._slots = asyncio.Semaphore(LOOKS)
+        self._turns = Turns(LOOKS)
+        self._asked: set[str] = set()
+        """Live queries whose tables were looked at."""
         self._watched: dict[bytes, Watched] = {}
         self._by_table: dict[str, set[Watched]] = defaultdict(set)
         self._by_row: dict[tuple[str, uuid.UUID], set[Watched]] = defaultdict(set)
@@ -145,6 +151,7 @@ class Live:
         if one.joined:
             return
         del self._watched[digest(one.subject, one.args, one.scope)]
+        self._follow(one, frozenset())
         for table in one.subject.tables:
             _discard(self._by_table, table, one)
             if one.row is not None:
@@ -152,6 +159,13 @@ class Live:
         if one.task is not None:
             one.task.cancel()
             await asyncio.gather(one.task, return_exceptions=True)
+
+    def _follow(self, one: Watched, tasks: frozenset[uuid.UUID]) -> None:
+        for id in one.tasks - tasks:
+            _discard(self._by_row, ("tasks", id), one)
+        for id in tasks - one.tasks:
+            self._by_row["tasks", id].add(one)
+        one.tasks = tasks
 
     def _told(self, changes: Sequence[Change] | None) -> None:
         if changes is None:
@@ -196,11 +210,16 @@ class Live:
             return
         position, began = self.feed.position, time.monotonic()
         after = min(place.after for place in one.places)
-        async with self._slots:
+        async with self._turns.one(one.scope.org):
             self.looks += 1
             async with self._database.tx(org=one.scope.org) as tx:
+                if one.subject.name not in self._asked:
+                    self._asked.add(one.subject.name)
+                    await _warn(tx, one.subject)
                 reading = await one.subject.read(Ask(tx, one.scope, one.args, after))
         one.over = reading.over
+        if one.joined:
+            self._follow(one, reading.tasks)
         if one.subject.tail:
             _tell_lines(one, reading, after=after, cursor=position)
         else:
@@ -254,6 +273,13 @@ def _tell_lines(one: Watched, reading: Reading, *, after: int, cursor: int) -> N
     if reading.data and not reading.over:
         # there may be more than fit into one look
         one.touch()
+
+
+async def _warn(tx: Tx, subject: Subject) -> None:
+    """Whoever wrote a live query wants to know why it is shown once and never again."""
+    for table in await asking.unreactive(tx, subject.tables) if subject.name.startswith(live_subjects.QUERY) else ():
+        how = f"select weft.enable_reactivity('{table}')"
+        log.warning("%s reads %s, of whose changes nobody is told; run: %s", subject.name, table, how)
 
 
 def _must_fit(one: Watched, data: bytes) -> None:

@@ -160,7 +160,7 @@ _EVERYBODYS = "session.admin"
 
 def secure(call: Call[Any, Any]) -> bool:
     """Whether the browser came over https: by itself, or through a proxy that says so."""
-    return call.scheme == "https" or call.headers.get("x-forwarded-proto", "").strip().lower() == "https"
+    return call.scheme == "https" or browser.forwarded_https(call.headers)
 
 
 _EXAMPLE: dict[str, Any] = {

@@ -23,6 +23,8 @@ class Workflow(msgspec.Struct, kw_only=True):
     signals: list[str] | None
     """The only ones it takes; null: any."""
     declared_at: dt.datetime
+    schema: dict[str, Any] | None
+    """Of its arguments, as JSON schema; null: not known."""
 
 
 class NewRun(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -81,6 +83,7 @@ _ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
 _WORKFLOW = {
     "name": "checkout", "version": "2", "queue": "default", "signals": ["approval"],
     "declared_at": "2026-01-15T02:00:00Z",
+    "schema": {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]},
 }  # fmt: skip
 
 OPERATIONS = (

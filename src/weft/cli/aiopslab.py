@@ -158,7 +158,7 @@ def cancel(*, id: str, where: Where, as_json: bool) -> None:
             return await client.delete(_path(wanted))
 
     task = loop.run(act())
-    output.write_json(task) if as_json else click.echo(task["error_details"])
+    output.write_json(task) if as_json else click.echo(showing.plain(task["error_details"]))
 
 
 @aiopslab.command(epilog="\b\nExamples:\n  weft aiopslab workers --watch\n  weft aiopslab workers --status offline")

@@ -19,24 +19,30 @@ from weft.client import refusal
 def live(*, subject: str, args: tuple[str, ...], times: int | None, where: Where, as_json: bool) -> None:
     """Watch SUBJECT: print what it is, and again whenever that changed.
 
-    Subjects are counts, task, log, tasks, queue, and query:NAME for a live query of the server's app; what each takes is
-    in docs/reference/live.md. One line of JSON each time; Ctrl-C stops it.
+    Subjects are task, log, run, job, queue, counts, tasks, the lists runs, jobs, queues, nodes, dead and definitions,
+    overview, and query:NAME for a live query of the server's app; what each takes is in docs/reference/live.md. One line of
+    JSON each time; Ctrl-C stops it.
     """
     loop.run(_watch(subject, _arguments(args), times=times, where=where, as_json=as_json))
 
 
 async def _watch(subject: str, args: dict[str, object], *, times: int | None, where: Where, as_json: bool) -> None:
-    query: dict[str, object] = {"subject": subject, "args": msgspec.json.encode(args).decode()}
+    query: dict[str, object] = {"subject": subject}
     shown = 0
     async with connecting.connected(where) as client:
         while True:
-            # a server ends a stream after an hour, or when it stops: then go on
+            # a server ends a stream after an hour, or when it stops: then go on where it was
+            query["args"] = msgspec.json.encode(args).decode()
             async for event in client.stream("/v1/live/sse", query=query):
                 if event.name == "error":
                     raise refusal.named(event.data["code"], event.data["message"])
                 if event.name != "data":
                     continue
-                click.echo(showing.compact(event.data) if as_json else showing.plain(showing.compact(event.data)))
+                if subject == "log":
+                    args["after"] = event.data[-1]["id"] if event.data else args.get("after", 0)
+                elif event.id:
+                    query["cursor"] = int(event.id)
+                click.echo(showing.compact(event.data))
                 shown += 1
                 if shown == times:
                     return

@@ -16,6 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from weft.base import plain
+
 _ENDLESS = 10_000
 _KEPT_WHOLE = 36
 """Characters of a column that are never cut: an id must be there to be copied."""
@@ -30,7 +32,7 @@ __all__ = [
 
 def write_json(value: object) -> None:
     """A value on stdout as indented JSON; ids, times and dataclasses become text and objects."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    click.echo(plain.json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -132,13 +134,11 @@ def span(seconds: float) -> str:
 
 
 def short(value: object, *, most: int = 80) -> str:
-    """In one line of so many characters."""
-    text = " ".join(str(value).split())
+    """In one line of so many characters, none of which a terminal obeys."""
+    text = plain.line(" ".join(str(value).split()))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _plain(value: object) -> str:
-    """Text without control characters: names and messages come from anywhere, and a terminal obeys escapes."""
-    if value is None:
-        return ""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(value))
+    """Names and messages come from anywhere."""
+    return "" if value is None else plain.line(str(value))

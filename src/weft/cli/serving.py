@@ -8,6 +8,7 @@ from weft.api import browser, server, serving
 from weft.api.demo import Stage
 from weft.api.server import LogRequestId
 from weft.app import App
+from weft.base import plain
 from weft.cli.stopping import Stopping
 from weft.cluster import leaders
 from weft.contrib.aiopslab.application import APPLICATION
@@ -53,7 +54,7 @@ async def serve(app: App, *, host: str, port: int, lead: bool, greet: str) -> No
 def set_up_logging(level: str) -> None:
     """Lines on stderr, each with the id of the request it belongs to."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(plain.Formatter(_FORMAT))
     handler.addFilter(LogRequestId())
     logging.basicConfig(level=level.upper(), handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.WARNING)

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from weft.base import plain as safe
 from weft.cli import connecting, loop, output
 from weft.cli.connecting import Where
 from weft.cli.listing import Gathered
@@ -90,7 +91,7 @@ def fields(found: Any, *, without: tuple[str, ...] = ()) -> Table:
 
 def compact(value: object) -> str:
     """JSON in one line."""
-    return msgspec.json.encode(value).decode()
+    return safe.json(msgspec.json.encode(value).decode())
 
 
 def state(word: str) -> Text:
@@ -114,6 +115,5 @@ def log_line(line: Any) -> str:
 
 
 def plain(value: object) -> str:
-    """Text whose control characters are gone, but for the ends of lines: a terminal obeys escapes, and these come from
-    anywhere."""
-    return "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in str(value))
+    """Text of one or several lines in which nothing is left that a terminal obeys: it comes from anywhere."""
+    return safe.lines(str(value))

@@ -12,6 +12,7 @@ SQL = statements.load("weft.flows")
 _NEWEST = 200
 _ACTIVE = 1000
 _STEPS = 20_000
+_TASKS = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,11 +21,14 @@ class Steps:
 
     counts: dict[str, int]
     rest: list[Any]
+    tasks: list[uuid.UUID]
+    """Some that are in the queue for it: what they do is not told of the run."""
 
 
 async def of_steps(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Steps:
-    rows = await tx.rows(SQL.sign_of_steps, {"run_id": run, "org_id": org, "most": _STEPS})
-    return Steps({row[0]: row[1] for row in rows}, [[str(value) for value in row[2:]] for row in rows])
+    rows = await tx.rows(SQL.sign_of_steps, {"run_id": run, "org_id": org, "most": _STEPS, "tasks": _TASKS})
+    tasks = [id for row in rows for id in row[-1] or ()]
+    return Steps({row[0]: row[1] for row in rows}, [[str(value) for value in row[2:-1]] for row in rows], tasks)
 
 
 async def of_runs(tx: Tx, *, org: uuid.UUID) -> list[str]:

@@ -14,10 +14,11 @@ import dataclasses
 import datetime as dt
 import logging
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from weft.access.principal import Principal, Role
-from weft.base import errors
+from weft.base import errors, json
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.sdk.query import Query
@@ -67,12 +68,17 @@ class Ask:
         return found
 
 
-async def run(query: Query, ask: Ask) -> Any:
-    """What a user's query answers; QueryFailed, and the reason in the log, if it breaks."""
+async def unreactive(tx: Tx, tables: Sequence[str]) -> list[str]:
+    """Those of users' tables whose changes nobody is told of; without a dot they are ours, and always told."""
+    return [row[0] for row in await tx.rows(SQL.unreactive, {"tables": [one for one in tables if "." in one]})]
+
+
+async def run(query: Query, ask: Ask) -> bytes:
+    """What a user's query answers, as JSON; QueryFailed, and the reason in the log, if it breaks."""
     await ask.tx.row(SQL.read_only, {"patience": str(int(_PATIENCE.total_seconds() * 1000))})
     try:
         async with asyncio.timeout(_PATIENCE.total_seconds() * 2):
-            return await query.function(ask, **query.arguments(ask.args))
+            answer = await query.function(ask, **query.arguments(ask.args))
     except (errors.Unavailable, errors.InvalidInput, errors.Forbidden, errors.NotFound):
         raise
     except Exception as error:
@@ -82,3 +88,10 @@ async def run(query: Query, ask: Ask) -> Any:
                 f"the live query {query.name!r} may not read a table; run: grant select on … to weft_tenant"
             ) from error
         raise errors.QueryFailed(f"the live query {query.name!r} failed; the server's log says why") from error
+    try:
+        return json.dumps(answer)
+    except (TypeError, ValueError, RecursionError) as error:
+        log.warning("the live query %s answers what JSON cannot say: %s", query.name, error)
+        raise errors.QueryFailed(
+            f"the live query {query.name!r} answers what JSON cannot say ({error}); make it text or numbers"
+        ) from None

@@ -35,8 +35,15 @@ create trigger told_of_insert after insert on weft.definitions referencing new t
     for each statement execute function weft.tell_change();
 create trigger told_of_update after update on weft.definitions referencing new table as changed
     for each statement execute function weft.tell_change();
+create trigger told_of_insert after insert on weft.workflows
+    for each statement execute function weft.tell_some_change();
 -- a claim under a rate takes tokens out of the row; only what people said is told
 create trigger told_of_settings after insert or update of paused, max_running, rate_limit, rate_period, rate_burst
     on weft.queues for each statement execute function weft.tell_some_change();
+-- A node's beat changes its row all the time; only that it came, went or changed its status is told.
+create trigger told_of_coming after insert or delete on weft.nodes
+    for each row execute function weft.tell_some_change();
+create trigger told_of_status after update on weft.nodes
+    for each row when (old.status is distinct from new.status) execute function weft.tell_some_change();
 
 revoke all on function weft.tell_change(), weft.tell_some_change() from public;

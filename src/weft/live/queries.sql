@@ -90,3 +90,18 @@ where s.id = any(array(
     where o.status = 'disconnected' and o.seen_at < weft.now() - %(kept)s::interval
     limit %(take)s
     for update skip locked));
+
+-- Which of these tables nobody is told about: there is no trigger on them that calls notify_change, ours or the seed's name.
+-- name: unreactive
+select t.name
+from unnest(%(tables)s::text[]) as t (name)
+where not exists (
+    select
+    from pg_class as c
+    join pg_namespace as n
+        on n.oid = c.relnamespace
+    join pg_trigger as g
+        on g.tgrelid = c.oid
+    join pg_proc as p
+        on p.oid = g.tgfoid
+    where n.nspname || '.' || c.relname = t.name and p.proname in ('notify_change', 'forge_notify_change'));

@@ -24,9 +24,11 @@ JOBS = "weft_jobs"
 """Where it is told that a job is due soon."""
 
 
-def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore] = ()) -> list[Chore]:
+def chores(
+    *, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore] = (), steady: bool = False
+) -> list[Chore]:
     """Every chore, with fresh state: a term begins knowing nothing. `more`: those of applications on top."""
-    liveness = Liveness(own_id=node_id)
+    liveness = Liveness(own_id=node_id, steady=steady)
     due, sender, firing = _Due(), Sender(), scheduler.Scheduler()
     table = [
         Chore(

@@ -61,11 +61,13 @@ class DatabaseEngine:
 
     def attend(
         self, *, nudge: Callable[[str | None], None], revived: Callable[[], None],
-        handled: Callable[[], dict[str, list[int]]],
+        handled: Callable[[], dict[str, list[int]]], drain: Callable[[], None],
     ) -> Callable[[], None]:  # fmt: skip
         def beaten(answer: BeatAnswer) -> None:
             if answer.revived:
                 revived()
+            if answer.drain:
+                drain()
 
         self._pulse.vitals = lambda: Vitals(handled=handled())
         self._pulse.on_beat.append(beaten)

@@ -100,4 +100,36 @@ describe("live", () => {
     expect(backoff(3, 1)).toBeGreaterThan(backoff(2, 1));
     expect(backoff(1000, 1)).toBe(15_000);
   });
+
+  it("asks whether somebody is there, and looks for another line when nobody answers", () => {
+    const live = made();
+    live.watch("counts", {}, { push: () => undefined });
+    wire().hello();
+    vi.advanceTimersByTime(16_000);
+    expect(wire().sent.filter((one) => one["type"] === "ping").length).toBe(1);
+    wire().tell({ type: "pong" });
+    vi.advanceTimersByTime(30_000);
+    expect(wires.length).toBe(1);
+    vi.advanceTimersByTime(60_000);
+    expect(wires.length).toBe(2);
+    expect(wire().url).toBe("ws://here/v1/live?session=one");
+    // what the old line still says is not heard
+    wires[0]?.tell({ type: "hello", session: "old", cursor: 1 });
+    expect(live.state.get()).toBe("connecting");
+    wire().hello("two");
+    expect(live.state.get()).toBe("open");
+  });
+
+  it("shows nobody what somebody else was shown", () => {
+    const live = made();
+    live.watch("counts", {}, { push: () => undefined });
+    wire().hello();
+    wire().tell({ type: "data", id: "s1", cursor: 7, gap: false, data: "theirs" });
+    live.restart();
+    const seen: Pushed[] = [];
+    live.watch("counts", {}, { push: (one) => seen.push(one) });
+    expect(seen).toEqual([]);
+    wire().hello("two");
+    expect(wire().sent).toEqual([{ type: "subscribe", id: "s1", subject: "counts", args: {} }]);
+  });
 });

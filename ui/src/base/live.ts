@@ -3,6 +3,7 @@
     socket   none ─▶ connecting ─▶ open ─▶ (lost) ─▶ connecting …   waits longer after each failure, with jitter
     again    every subscription is asked for anew with its cursor: `unchanged`, or what there is now
     4401     the credential does not stand any more: no more tries until somebody logs in
+    silent   a network that went away says nothing: a socket that answers no ping is given up, and a new one opened
 */
 
 import type { Json } from "./api";
@@ -43,6 +44,9 @@ type Opener = (url: string) => WebSocket;
 
 const FIRST = 400;
 const LONGEST = 15_000;
+const PING = 15_000;
+/** Milliseconds without a word after which there is nobody at the other end. */
+const DEAD = 40_000;
 
 /** Milliseconds before the n-th try: doubled each time, half of it by chance, so that pages do not return all at once. */
 export function backoff(tries: number, chance: number): number {
@@ -57,6 +61,8 @@ export class Live {
   private tries = 0;
   private next = 1;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private pinging: ReturnType<typeof setInterval> | undefined;
+  private heard = 0;
   private readonly known = new Map<string, Subscription>();
   private readonly byId = new Map<string, Subscription>();
 
@@ -95,26 +101,53 @@ export class Live {
     this.state.set("connecting");
     const socket = this.open(this.url() + (this.session ? `?session=${this.session}` : ""));
     this.socket = socket;
-    socket.onmessage = (event: MessageEvent<string>) => this.hear(JSON.parse(event.data) as Told);
+    socket.onmessage = (event: MessageEvent<string>) => {
+      if (socket === this.socket) this.hear(JSON.parse(event.data) as Told);
+    };
     socket.onclose = (event: CloseEvent) => this.lost(socket, event.code);
   }
 
-  /** Somebody has logged in, or out. */
+  /** Nobody is logged in: a try would only be refused. */
+  stop(): void {
+    const old = this.socket;
+    this.socket = null;
+    this.session = null;
+    clearTimeout(this.timer);
+    this.state.set("refused");
+    old?.close();
+  }
+
+  /** Somebody has logged in. */
   restart(): void {
     this.session = null;
     this.tries = 0;
     const old = this.socket;
     this.socket = null;
     clearTimeout(this.timer);
+    clearInterval(this.pinging);
     this.state.set("off");
-    for (const one of this.known.values()) one.cursor = null;
+    // what another person was shown is nobody else's
+    for (const one of this.known.values()) one.cursor = one.last = null;
     old?.close();
     this.connect();
   }
 
+  /** Asks whether the server is still there. Called now and then, and when somebody looks at the page again. */
+  check(): void {
+    const socket = this.socket;
+    if (!socket || this.state.get() !== "open") return;
+    if (Date.now() - this.heard > DEAD) {
+      this.lost(socket, 1006);
+      socket.close();
+    } else this.send({ type: "ping" });
+  }
+
   private hear(told: Told): void {
+    this.heard = Date.now();
     if (told.type === "hello") {
       this.tries = 0;
+      clearInterval(this.pinging);
+      this.pinging = setInterval(() => this.check(), PING);
       this.session = told.session ?? null;
       this.state.set("open");
       for (const one of this.byId.values()) this.subscribe(one);
@@ -154,6 +187,7 @@ export class Live {
   private lost(socket: WebSocket, code: number): void {
     if (socket !== this.socket) return;
     this.socket = null;
+    clearInterval(this.pinging);
     if (code === 4401) {
       this.state.set("refused");
       return;
@@ -164,3 +198,4 @@ export class Live {
 }
 
 export const live = new Live(() => `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/live`);
+if (typeof document !== "undefined") document.addEventListener("visibilitychange", () => document.hidden || live.check());

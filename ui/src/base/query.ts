@@ -3,6 +3,8 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { get, Refused, type Args, type Json, type Paged } from "./api";
+import { Calm, oneAtATime } from "./calm";
+import { joined } from "./paging";
 import { live, type Pushed } from "./live";
 
 export interface Read<T> {
@@ -17,22 +19,29 @@ export interface Read<T> {
 export function useRead<T>(path: string | null, args: Args = {}, keep = false): Read<T> {
   const key = path === null ? null : path + JSON.stringify(args);
   const [state, setState] = useState<{ key: string | null; data: T | null; error: Refused | null }>({ key: null, data: null, error: null });
-  const [turn, setTurn] = useState(0);
   const asked = useRef({ path, args });
   asked.current = { path, args };
+  const reads = useRef<() => void>(nothing);
   useEffect(() => {
-    if (key === null || asked.current.path === null) return;
+    const { path: from, args: with_ } = asked.current;
+    if (key === null || from === null) return;
     const stop = new AbortController();
-    get<T>(asked.current.path, asked.current.args, stop.signal).then(
-      (data) => stop.signal.aborted || setState({ key, data, error: null }),
-      (error: unknown) => {
-        if (stop.signal.aborted) return;
-        setState((was) => ({ key, data: was.key === key ? was.data : null, error: asRefused(error) }));
-      },
-    );
-    return () => stop.abort();
-  }, [key, turn]);
-  const again = useCallback(() => setTurn((n) => n + 1), []);
+    reads.current = oneAtATime(async () => {
+      try {
+        const data = await get<T>(from, with_, stop.signal);
+        if (!stop.signal.aborted) setState({ key, data, error: null });
+      } catch (error) {
+        if (!stop.signal.aborted)
+          setState((was) => ({ key, data: was.key === key ? was.data : null, error: asRefused(error) }));
+      }
+    });
+    reads.current();
+    return () => {
+      reads.current = nothing;
+      stop.abort();
+    };
+  }, [key]);
+  const again = useCallback(() => reads.current(), []);
   const fresh = state.key === key;
   const kept = fresh || (keep && path !== null && state.key !== null && state.key.startsWith(`${path}{`));
   return { data: kept ? state.data : null, error: fresh ? state.error : null, loading: key !== null && !fresh, again };
@@ -47,47 +56,69 @@ export interface Listed<T> {
   again: () => void;
 }
 
-/** A list that grows page by page. `again` reads as many as are shown. */
+/** A list that grows page by page. `again` reads what is shown, or the newest 500 of it. */
 export function usePages<T>(path: string | null, args: Args = {}, limit = 100): Listed<T> {
   const key = path === null ? null : path + JSON.stringify(args);
   const [state, setState] = useState<{ key: string | null; items: T[]; cursor: string | null; error: Refused | null }>({
     key: null, items: [], cursor: null, error: null,
   });
   const [busy, setBusy] = useState(false);
-  const [turn, setTurn] = useState(0);
+  const reads = useRef<() => void>(nothing);
   const now = useRef({ path, args, key, shown: 0, cursor: null as string | null });
   now.current = { path, args, key, shown: state.key === key ? state.items.length : 0, cursor: state.cursor };
   useEffect(() => {
-    const { path: from, args: with_, shown } = now.current;
+    const { path: from, args: with_ } = now.current;
     if (key === null || from === null) return;
     const stop = new AbortController();
-    const read = async (): Promise<void> => {
+    let walked = false;
+    /** A filter without an index looks at some thousand rows at a time: goes on until there is something to show. */
+    const walk = async (first: Paged<T>): Promise<void> => {
+      let found = first.items.length;
+      for (let at = first; at.scanned_until && at.next_cursor !== null && found < limit; found += at.items.length) {
+        const cursor = at.next_cursor;
+        const page = await get<Paged<T>>(from, { ...with_, limit, cursor }, stop.signal);
+        if (stop.signal.aborted) return;
+        setState((was) => (was.cursor === cursor ? { ...was, items: [...was.items, ...page.items], cursor: page.next_cursor } : was));
+        at = page;
+      }
+    };
+    reads.current = oneAtATime(async () => {
       try {
-        const page = await get<Paged<T>>(from, { ...with_, limit: Math.min(500, Math.max(limit, shown)) }, stop.signal);
-        if (!stop.signal.aborted) setState({ key, items: page.items, cursor: page.next_cursor, error: null });
+        const { shown } = now.current;
+        const page = await get<Paged<T>>(from, { ...with_, limit: Math.min(MOST, Math.max(limit, shown)) }, stop.signal);
+        if (stop.signal.aborted) return;
+        setState((was) => ({ key, error: null, ...(was.key === key ? joined(was, page) : { items: page.items, cursor: page.next_cursor }) }));
+        if (!walked) await walk(page);
+        walked = true;
       } catch (error) {
         if (!stop.signal.aborted)
           setState((was) => ({ ...(was.key === key ? was : { items: [], cursor: null }), key, error: asRefused(error) }));
       }
+    });
+    reads.current();
+    return () => {
+      reads.current = nothing;
+      stop.abort();
     };
-    void read();
-    return () => stop.abort();
-  }, [key, turn, limit]);
+  }, [key, limit]);
   const next = useCallback(() => {
     const { path: from, args: with_, key: of, cursor } = now.current;
     if (busy || from === null || cursor === null) return;
     setBusy(true);
     get<Paged<T>>(from, { ...with_, limit, cursor })
       .then(
-        (page) => setState((was) => (was.key === of ? { ...was, items: [...was.items, ...page.items], cursor: page.next_cursor } : was)),
+        // the list may have been read again meanwhile, and go on from elsewhere
+        (page) => setState((was) => (was.key === of && was.cursor === cursor ? { ...was, items: [...was.items, ...page.items], cursor: page.next_cursor } : was)),
         (error: unknown) => setState((was) => (was.key === of ? { ...was, error: asRefused(error) } : was)),
       )
       .finally(() => setBusy(false));
   }, [busy, limit]);
-  const again = useCallback(() => setTurn((n) => n + 1), []);
+  const again = useCallback(() => reads.current(), []);
   const fresh = state.key === key;
   return {
-    items: fresh ? state.items : [], error: fresh ? state.error : null, loading: key !== null && !fresh,
+    items: fresh ? state.items : [], error: fresh ? state.error : null,
+    // nothing yet, but not everything has been looked at
+    loading: key !== null && (!fresh || (state.items.length === 0 && state.cursor !== null && state.error === null)),
     more: fresh && state.cursor !== null, next, again,
   };
 }
@@ -133,25 +164,42 @@ export function useChange(subject: string | null, args: Record<string, Json>, ch
   }, [polls, key, poll]);
 }
 
-/** `call`, at once and then at most every `every` milliseconds: lists must not be read for each of a thousand changes. */
+/** Calls every so many milliseconds while the page is seen: for what nobody tells of. */
+export function useEvery(call: () => void, every: number): void {
+  const last = useRef(call);
+  last.current = call;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || last.current(), every);
+    return () => clearInterval(timer);
+  }, [every]);
+}
+
+/** `call`, at once while changes are few and then at most every `every` milliseconds: lists must not be read for each of a
+    thousand changes. */
 export function useCalm(call: () => void, every = 500): () => void {
   const last = useRef(call);
   last.current = call;
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const at = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
-  return useMemo(
-    () => () => {
+  return useMemo(() => {
+    const calm = new Calm(every);
+    return () => {
       clearTimeout(timer.current);
-      const wait = Math.max(0, at.current + every - Date.now());
-      timer.current = setTimeout(() => {
-        at.current = Date.now();
+      const go = (): void => {
+        calm.take(Date.now());
         last.current();
-      }, wait);
-    },
-    [every],
-  );
+      };
+      const wait = calm.wait(Date.now());
+      // two subjects often tell of one change in one breath: the second finds the turn still to come
+      timer.current = setTimeout(go, Math.max(wait, TOGETHER));
+    };
+  }, [every]);
 }
+
+const TOGETHER = 5;
+/** Rows of one page, as the server allows. */
+const MOST = 500;
+const nothing = (): void => undefined;
 
 export function asRefused(error: unknown): Refused {
   return error instanceof Refused ? error : new Refused(0, "ERROR", String(error), "", null);

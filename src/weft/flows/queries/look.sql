@@ -76,6 +76,29 @@ where s.run_id = %(run_id)s::uuid and s.org_id = %(org_id)s::uuid
 order by s.depth, s.catching, s.id
 limit %(take)s;
 
+-- Tasks of a run's steps, and the one of a workflow's own, that were tried before: those attempts, and how it is now.
+-- name: run_attempts
+select
+    case when w.task_id <> %(run_id)s::uuid then w.step_id end, w.task_id, coalesce(t.attempts, h.attempts),
+    coalesce(t.attempt, h.attempt), coalesce(t.state, h.state), coalesce(t.node_id, h.node_id),
+    coalesce(t.started_at, t.claimed_at, h.started_at, h.claimed_at), h.finished_at
+from (
+    (
+        select s.id as step_id, s.task_id
+        from weft.steps as s
+        where s.run_id = %(run_id)s::uuid and s.org_id = %(org_id)s::uuid and s.task_id is not null
+        limit %(look)s
+    )
+    union all
+    select null, %(run_id)s::uuid
+) as w
+left join weft.tasks as t
+    on t.id = w.task_id and t.org_id = %(org_id)s::uuid
+left join weft.task_history as h
+    on h.id = w.task_id and h.org_id = %(org_id)s::uuid
+where coalesce(t.attempts, h.attempts) is not null
+limit %(take)s;
+
 -- name: count_nodes
 select s.state, count(*)
 from weft.steps as s

@@ -3,7 +3,8 @@
 -- name: sign_of_steps
 select
     s.state, count(*), max(s.created_at), max(s.started_at), max(s.finished_at), sum(s.reruns), sum(s.parts_ended),
-    sum(s.attempt), count(*) filter (where t.state = 'running')
+    sum(s.attempt), count(*) filter (where t.state = 'running'),
+    (array_agg(s.task_id) filter (where t.id is not null))[:%(tasks)s::integer]
 from (
     select
         s.state, s.created_at, s.started_at, s.finished_at, s.reruns, s.parts_ended, s.attempt,
@@ -44,7 +45,10 @@ select
         ) as c
     );
 
+-- Workflows are code: they belong to no org, and there are few.
 -- name: sign_of_definitions
-select count(*), max(d.updated_at), count(*) filter (where d.status = 'deleted')
+select
+    count(*), max(d.updated_at), count(*) filter (where d.status = 'deleted'),
+    (select md5(string_agg(concat(w.name, w.version, w.queue, w.signals, w.arguments), ',' order by w.name, w.version)) from weft.workflows as w)
 from weft.definitions as d
 where d.org_id = %(org_id)s;

@@ -1,0 +1,3 @@
+-- @down
+drop trigger told_of_status on weft.nodes;
+drop trigger told_of_coming on weft.nodes;
