@@ -75,6 +75,7 @@ class Sizes:
     dags_fan: int
     dags_chain: int
     dags_many: int
+    dags_large: int
     afl_lines: int
     workflows_ones: int
     workflows_tens: int
@@ -121,6 +122,7 @@ FULL = Sizes(
     dags_fan=1_000,
     dags_chain=100,
     dags_many=100,
+    dags_large=10_000,
     afl_lines=10_000,
     workflows_ones=20_000,
     workflows_tens=4_000,
@@ -161,6 +163,7 @@ QUICK = dataclasses.replace(
     dags_fan=200,
     dags_chain=50,
     dags_many=20,
+    dags_large=1_000,
     afl_lines=3_000,
     workflows_ones=4_000,
     workflows_tens=800,
@@ -287,7 +290,8 @@ def _own(sizes: Sizes, *, rounds: int) -> list[Variant]:
         pages: ("pages", "slowest_ms", dict(
             queued=sizes.pages_queued, finished=sizes.pages_finished, runs=sizes.pages_runs)),
         jobs: ("jobs", "per_second", dict(active=sizes.jobs_active, due=sizes.jobs_due)),
-        dags: ("dags", "chain_ms", dict(fan=sizes.dags_fan, chain=sizes.dags_chain, many=sizes.dags_many)),
+        dags: ("dags", "chain_ms", dict(
+            fan=sizes.dags_fan, chain=sizes.dags_chain, many=sizes.dags_many, large=sizes.dags_large)),
         workflows: ("workflows", "ten_per_second", dict(
             ones=sizes.workflows_ones, tens=sizes.workflows_tens, calls=sizes.workflows_calls,
             sleepers=sizes.workflows_sleepers, due=sizes.workflows_due)),

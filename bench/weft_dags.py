@@ -5,14 +5,20 @@ From the call that starts a run until the caller has its result, as users wait f
 
 import asyncio
 import json
+import random
 import sys
 import time
+import uuid
 from typing import Any
 
 import uvloop
 
 from bench.peers import protocol
 from weft import App
+from weft.api.dag_runs import FIRST
+from weft.base import ids
+from weft.flows import look
+from weft.flows.model import OVER
 
 app = App(database_url=protocol.database_url())
 
@@ -25,7 +31,7 @@ def task(name: str, *after: str) -> dict[str, Any]:
     return {"name": name, "payload": {"task": "noop"}, "dependencies": list(after), "max_retries": 0}
 
 
-async def main(fan: int, chain: int, many: int) -> None:
+async def main(fan: int, chain: int, many: int, large: int) -> None:
     ends = [f"t{number}" for number in range(fan)]
     wide = [task("first"), *(task(one, "first") for one in ends), task("last", *ends)]
     await app.dags.create({"name": "fan", "tasks": wide})
@@ -39,8 +45,42 @@ async def main(fan: int, chain: int, many: int) -> None:
             "fan": await _timed(["fan"]) / (fan + 2),
             "chain": await _timed(["chain"]) / chain,
             "many": await _timed(["ten"] * many) / (10 * many),
+            **await _large(large),
         }
     print(json.dumps({f"{name}_ms": seconds * 1000 for name, seconds in took.items()}))
+
+
+async def _large(size: int) -> dict[str, float]:
+    """A DAG of so many tasks, in levels of a hundred, each after five of the level before; looked at while it runs."""
+    dice = random.Random(7)
+    tasks = []
+    for number in range(size):
+        level = number // 100 * 100
+        before = dice.sample(range(level - 100, level), 5) if level else []
+        tasks.append(task(f"t{number}", *(f"t{one}" for one in before)))
+    began = time.perf_counter()
+    await app.dags.create({"name": "large", "tasks": tasks})
+    run = (await app.dags.trigger("large")).id
+    started = time.perf_counter()
+    looks = []
+    while True:
+        looked = time.perf_counter()
+        state = await _status(run)
+        looks.append(time.perf_counter() - looked)
+        if state in OVER:
+            break
+        await asyncio.sleep(0.1)
+    assert state == "completed", state
+    return {"accepted": started - began, "large": (time.perf_counter() - started) / size, "status": max(looks)}
+
+
+async def _status(run: uuid.UUID) -> str:
+    """What the API's page of a run reads: the run, how many tasks are in which state, and the first of them."""
+    async with (await app.open()).tx(org=ids.DEFAULT_ORG) as tx:
+        found = await look.run(tx, run, org=ids.DEFAULT_ORG, kind="dag")
+        await look.counts(tx, run)
+        await look.nodes(tx, run, org=ids.DEFAULT_ORG, take=FIRST + 1)
+    return found.state
 
 
 async def _timed(names: list[str]) -> float:
@@ -51,4 +91,4 @@ async def _timed(names: list[str]) -> float:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(*map(int, sys.argv[1:4])))
+    uvloop.run(main(*map(int, sys.argv[1:5])))

@@ -28,7 +28,7 @@ BROAD = {
     "worker/child_main.py": "around user code in a child process",
     "worker/ending.py": "around the text of user code's own errors",
     "worker/script_main.py": "around a script of an AFL program, in its own process",
-    "worker/workflows.py": "around steps, which are user code",
+    "worker/stepping.py": "around steps, which are user code",
     "worker/keeper.py": "around what many asked for at once: whoever asked for what failed is told",
     "sdk/replayer.py": "around workflows, which are user code: what they raise fails their run",
     "worker/runner.py": "around user code: whatever it raises is an outcome",

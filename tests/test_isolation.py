@@ -67,6 +67,7 @@ ROWS = {
     "select d.id, 'v', 's', d.org_id, 'Facet', 'f', 'a.afl', 1 from weft.definitions as d where d.org_id = %(org)s",
     "run_logs": "(org_id, run_id) values (%(org)s, weft.uuid7())",
     "task_minutes": "(org_id, queue, minute) values (%(org)s, '', weft.now())",
+    "queue_minutes": "(org_id, queue, minute, ready, running, oldest) values (%(org)s, '', weft.now(), 1, 1, 1)",
     "messages": "(run_id, org_id, kind, name) values (weft.uuid7(), %(org)s, 'signal', 's')",
     "runs": "(org_id, kind, name) values (%(org)s, 'dag', 'd')",
     "steps": "(id, run_id, org_id, frame_id, node) values (weft.uuid7(), weft.uuid7(), %(org)s, weft.uuid7(), 'n')",

@@ -19,19 +19,29 @@ TITLE = "DAGs: ms of wall time per no-op task"
 SHAPES = {"fan": "a fan-out of {fan}", "chain": "a chain of {chain}, per hop", "many": "{many} DAGs of 10 at once"}
 AT_LEAST = {"fan": 20, "chain": 3, "many": 20}
 PEERS = {"prefect": ("prefect==3.6.20", "fastapi==0.116.1"), "dagster": ("dagster==1.13.28",)}
-LINES = tuple(
-    line
-    for name, label in SHAPES.items()
-    for line in (
-        Line(label, f"{name}_ms", digits=2),
-        *(Line(f"  {peer}", f"{peer}_{name}_ms", digits=2) for peer in PEERS),
-        *(Line(f"  {peer}, times as much", f"{peer}_{name}_ratio", digits=1, at_least=AT_LEAST[name]) for peer in PEERS),
-    )
+LARGE = (
+    Line("{large} tasks, each after five: accepted and started, ms", "accepted_ms", at_most=10_000),
+    Line("  ran, per task", "large_ms", digits=2),
+    Line("  its status page while it runs, ms: the slowest", "status_ms", digits=1, at_most=200),
+)
+LINES = (
+    *(
+        line
+        for name, label in SHAPES.items()
+        for line in (
+            Line(label, f"{name}_ms", digits=2),
+            *(Line(f"  {peer}", f"{peer}_{name}_ms", digits=2) for peer in PEERS),
+            *(Line(f"  {peer}, times as much", f"{peer}_{name}_ratio", digits=1, at_least=AT_LEAST[name]) for peer in PEERS),
+        )
+    ),
+    *LARGE,
 )
 TIMEOUT = 900
 
 
-def measure(contender: Contender, *, url: str, rounds: int, fan: int, chain: int, many: int) -> list[Measurement]:
+def measure(
+    contender: Contender, *, url: str, rounds: int, fan: int, chain: int, many: int, large: int
+) -> list[Measurement]:
     """Each system once a round."""
     sizes = [str(fan), str(chain), str(many)]
     interpreters = {peer: str(environments.python(peer, requirements=wanted)[0]) for peer, wanted in PEERS.items()}
@@ -39,7 +49,7 @@ def measure(contender: Contender, *, url: str, rounds: int, fan: int, chain: int
                    env={**os.environ, "DATABASE_URL": url}, cwd=BENCH.parent)  # fmt: skip
     measured = []
     for _ in range(rounds):
-        values = _run([sys.executable, "-m", "bench.weft_dags", *sizes], url=url)
+        values = _run([sys.executable, "-m", "bench.weft_dags", *sizes, str(large)], url=url)
         for peer, interpreter in interpreters.items():
             for shape, size in zip(SHAPES, sizes, strict=True):
                 command = [interpreter, str(BENCH / f"peers/{peer}_dags.py"), shape, size]

@@ -142,10 +142,29 @@ async def test_lists_filter_page_and_sort(lab: Lab) -> None:
     assert (page["tasks"], page["total"]) == ([], 3)
 
 
+@pytest.mark.parametrize("sort", ["-created_at", "created_at", "-priority", "priority,-created_at", "-priority,created_at"])
+async def test_a_cursor_goes_on_where_the_page_ended_whatever_is_submitted_meanwhile(lab: Lab, sort: str) -> None:
+    for number in range(5):
+        await lab.submit(f"p{number}", priority=number % 2)
+    expected = [one["id"] for one in (await lab.get("/tasks", params={"sort": sort})).json()["tasks"]]
+    found: list[str] = []
+    query: dict[str, Any] = {"sort": sort, "limit": 2}
+    while True:
+        page = (await lab.get("/tasks", params=query)).json()
+        found += [one["id"] for one in page["tasks"] if one["id"] in expected]
+        if "next_cursor" not in page:
+            break
+        query["cursor"] = page["next_cursor"]
+        if page["total"] < 8:
+            await lab.submit("later", priority=1)
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     "query",
     ["limit=0", "limit=101", "limit=x", "limit=", "offset=-1", "status=done", "status=PENDING", "sort=name", "sort=",
-     "sort=created_at,created_at,priority", "page=1", "status=pending&status=failed", "problem_id="],
+     "sort=created_at,created_at,priority", "page=1", "status=pending&status=failed", "problem_id=", "cursor=x",
+     "cursor=MVsieCIsICIwIiwgMV0", "offset=1&cursor=x"],
 )  # fmt: skip
 async def test_a_bad_question_is_400(lab: Lab, query: str) -> None:
     assert refused(await lab.get(f"/tasks?{query}"))[0] == 400

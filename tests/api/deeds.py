@@ -1,5 +1,6 @@
 """Deeds: how to make every operation that changes something do so, and the entry it leaves."""
 
+import dataclasses
 import datetime as dt
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -8,7 +9,7 @@ from calling import Caller, client
 
 from weft import App
 from weft.base import ids
-from weft.cluster import locks
+from weft.cluster import locks, nodes
 from weft.db.database import Database
 from weft.testing.inline import run_pending
 
@@ -249,6 +250,13 @@ def _runner(verb: str = "", *before: str, node: str | None = None, body: Any = N
     return ask
 
 
+async def _drain(api: Caller, own: Database) -> Any:
+    node = dataclasses.replace(nodes.here(version="test", roles=["worker"], concurrency=1), org=str(ids.DEFAULT_ORG))
+    async with own.tx() as tx:
+        await nodes.register(tx, node=node, liveness=None)
+    return await api.post(f"/v1/nodes/{node.id}/drain")
+
+
 class _Worker:
     """Somebody to be killed."""
 
@@ -326,6 +334,7 @@ DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/login": (_login, "session.open", "key:admin"),
     "POST /v1/logout": (_leave, "session.end", "key:admin"),
     "DELETE /v1/sessions/{id}": (_end_session, "session.end", "key:admin"),
+    "POST /v1/nodes/{id}/drain": (_drain, "node.drain", "key:admin"),
     "POST /v1/demo/crash": (_crash, "demo.crash", "key:admin"),
     "PATCH /v1/queues/{name}": (lambda api, _: api.patch("/v1/queues/a", {"max_running": 3}), "queue.set", "key:admin"),
     "POST /v1/queues/{name}/pause": (lambda api, _: api.post("/v1/queues/a/pause"), "queue.set", "key:admin"),

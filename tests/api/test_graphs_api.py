@@ -5,6 +5,9 @@ from typing import Any
 
 from calling import Caller, code
 
+import hands
+from weft.db.database import Database
+
 DAG: dict[str, Any] = {
     "name": "shapes",
     "params": {"shops": ["berlin", "ulm"]},
@@ -30,6 +33,24 @@ async def test_the_graph_of_a_run_is_that_of_its_own_version(api: Caller) -> Non
     assert {name: one["after"] for name, one in nodes.items()} == {"extract": [], "clean": ["extract"], "tell": ["clean"]}
     assert (nodes["extract"]["each"], nodes["clean"]["group"], nodes["tell"]["conditional"]) == (True, "load", True)
     assert (nodes["clean"]["does"], nodes["clean"]["what"]) == ("task", "clean")
+
+
+async def test_what_was_tried_more_than_once_is_told_attempt_by_attempt(api: Caller, database: Database) -> None:
+    await api.post("/v1/dags", {"name": "one", "tasks": [{"name": "only", "payload": {"task": "mail"}}]})
+    run = (await api.post("/v1/dags/one/trigger", {})).json()["dag_run_id"]
+    assert (await api.get(f"/v1/runs/{run}/attempts")).json() == {"items": []}
+    async with database.tx() as tx:
+        await hands.end(tx, [await hands.claim_one(tx)], "lost")
+        held = await hands.claim_one(tx)
+    [lost, now] = (await api.get(f"/v1/runs/{run}/attempts")).json()["items"]
+    [step] = (await api.get(f"/v1/runs/{run}/steps")).json()["items"]
+    assert (lost["outcome"], lost["attempt"], lost["task_id"], lost["step_id"]) == ("lost", 1, held.id, step["id"])
+    assert lost["began_at"] <= lost["ended_at"] <= now["began_at"]
+    assert (now["outcome"], now["attempt"], now["ended_at"]) == ("running", 2, None)
+    async with database.tx() as tx:
+        await hands.end(tx, [held])
+    assert (await api.get(f"/v1/runs/{run}/attempts")).json()["items"][-1]["outcome"] == "completed"
+    assert code(await api.get(f"/v1/runs/{run}/attempts", role="other:admin")) == (404, "NOT_FOUND")
 
 
 async def test_a_version_is_shown_by_its_number(api: Caller) -> None:

@@ -22,6 +22,14 @@ async def test_an_admin_makes_lists_and_revokes_keys(api: Caller) -> None:
     assert gone.status_code == 200 and gone.json()["revoked_at"] is not None
 
 
+async def test_a_key_that_expires_makes_none_that_outlives_it(api: Caller) -> None:
+    short = (await api.post("/v1/keys", {"name": "short", "role": "admin", "expires_in": 3600})).json()["key"]
+    for longer in (None, 3601):
+        refused = await api.post("/v1/keys", {"name": "a", "role": "reader", "expires_in": longer}, key=short)
+        assert code(refused) == (403, "FORBIDDEN") and "must not last longer" in refused.text
+    assert (await api.post("/v1/keys", {"name": "a", "role": "reader", "expires_in": 60}, key=short)).status_code == 201
+
+
 async def test_keys_come_by_pages(api: Caller) -> None:
     first = (await api.get("/v1/keys?limit=3")).json()
     second = (await api.get(f"/v1/keys?limit=3&cursor={first['next_cursor']}")).json()

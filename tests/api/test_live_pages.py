@@ -72,7 +72,7 @@ async def changed(client: Client, id: str, *, than: int) -> int:
 async def test_lists_say_that_they_changed(here: Listening, database: Database) -> None:
     async with here.client("admin") as client:
         seen: dict[str, int] = {}
-        for name in ("runs", "jobs", "definitions", "queues", "dead", "nodes"):
+        for name in ("runs", "jobs", "definitions", "queues", "dead", "nodes", "audit"):
             await client.subscribe(name, id=name)
             found = await client.until(lambda one, name=name: one["id"] == name)
             seen[name] = found["data"]["changed"]
@@ -90,6 +90,8 @@ async def test_lists_say_that_they_changed(here: Listening, database: Database) 
         await client.until(lambda one: one["id"] == "job" and one["data"]["status"] == "PAUSED")
         await ask(here, "POST", "/v1/queues/slow/pause")
         await changed(client, "queues", than=seen["queues"])
+        await ask(here, "POST", "/v1/queues/slow/resume")
+        await changed(client, "audit", than=seen["audit"])
         async with database.tx() as tx:
             await hands.put(tx, "doomed", max_attempts=1)
             [held] = await hands.claim_plain(tx, kinds=["doomed"])

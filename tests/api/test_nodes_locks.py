@@ -11,6 +11,7 @@ import hands
 from hands import ORG
 from weft.base import errors
 from weft.cluster import locks, nodes
+from weft.cluster.model import Vitals
 from weft.db.database import Database
 
 HOUR = dt.timedelta(hours=1)
@@ -51,6 +52,30 @@ async def test_nodes_come_youngest_first_in_pages_without_the_dead(api: Caller, 
     assert await listed(api, "?status=dead&status=active") == [dead, *made[::-1]]
     first = (await api.get("/v1/nodes?limit=2")).json()
     assert await listed(api, f"?limit=2&cursor={first['next_cursor']}") == made[:1]
+
+
+async def test_a_worker_is_told_to_drain_once_and_stays_so(api: Caller, database: Database) -> None:
+    id = await join(database, org=ORG)
+    assert code(await api.post(f"/v1/nodes/{id}/drain", role="writer")) == (403, "FORBIDDEN")
+    assert code(await api.post(f"/v1/nodes/{id}/drain", role="other:admin")) == (404, "NOT_FOUND")
+    for _ in range(2):
+        assert (await api.post(f"/v1/nodes/{id}/drain")).json()["status"] == "draining"
+    async with database.tx() as tx:
+        answer = await nodes.beat(tx, node_id=id, vitals=Vitals())
+    assert answer.drain and (await api.get(f"/v1/nodes/{id}")).json()["status"] == "draining"
+    entries = (await api.get(f"/v1/audit?object_id={id}")).json()["items"]
+    assert [(one["action"], one["before"]) for one in entries] == [("node.drain", {"status": "active"})]
+
+
+async def test_a_worker_that_serves_every_org_is_drained_by_operators_only(api: Caller, database: Database) -> None:
+    id, server = await join(database), nodes.here(version="9", roles=["server"])
+    async with database.tx() as tx:
+        await nodes.register(tx, node=server, liveness=None)
+    assert code(await api.post(f"/v1/nodes/{id}/drain")) == (403, "FORBIDDEN")
+    assert (await api.get(f"/v1/nodes/{id}")).json()["status"] == "active"
+    assert (await api.post(f"/v1/nodes/{id}/drain", role="operator")).json()["status"] == "draining"
+    for other in (await join(database, status="dead"), server.id):
+        assert code(await api.post(f"/v1/nodes/{other}/drain", role="operator")) == (409, "CONFLICT")
 
 
 async def test_an_orgs_own_workers_are_seen_by_it_alone(api: Caller, database: Database) -> None:

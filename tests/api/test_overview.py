@@ -54,6 +54,28 @@ async def test_what_ended_is_the_same_before_and_after_it_was_counted(api: Calle
     assert sum(theirs["completed"]) == 0 and theirs["dead"] == 0
 
 
+async def test_what_waits_is_seen_now_and_later(api: Caller, database: Database) -> None:
+    async with database.tx() as tx:
+        await hands.put(tx, queue="a")
+        await hands.claim_one(tx)
+        for queue in ("a", "b"):
+            await hands.put_many(tx, 2, queue=queue)
+        await tx.run("update weft.tasks set run_at = run_at - interval '5 minutes' where queue = 'b'")
+        await tx.run("update weft.task_minutes_until set until = until - interval '2 minutes'")
+    now = (await api.get("/v1/overview")).json()
+    assert (now["waiting"][-1], now["running"][-1]) == (4, 1) and 300 <= now["oldest"][-1] < 900
+    async with database.tx() as tx:
+        await minutes.once(tx)
+        # what was seen stays, whatever became of it
+        await tx.run("delete from weft.tasks")
+    later = (await api.get("/v1/overview")).json()
+    assert (max(later["waiting"]), max(later["running"]), later["queues"]["ready"]) == (4, 1, 0)
+    of_b = (await api.get("/v1/overview", params={"queue": "b"})).json()
+    assert max(of_b["waiting"]) == 2 and max(of_b["oldest"]) >= 300
+    theirs = (await api.get("/v1/overview", role="other:reader")).json()
+    assert max(theirs["waiting"]) == 0
+
+
 async def test_old_minutes_are_forgotten_those_of_queues_first(database: Database) -> None:
     async with database.tx() as tx:
         await tx.run(

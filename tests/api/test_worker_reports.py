@@ -195,6 +195,17 @@ async def test_a_worker_is_a_node_until_it_says_that_it_goes(api: Caller, databa
             assert [one.status for one in await nodes.known(tx) if one.node.hostname == "ada"] == found
 
 
+async def test_a_worker_that_was_told_to_drain_gets_nothing_more(api: Caller, database: Database) -> None:
+    hand = await hold(api, database)
+    async with database.tx() as tx:
+        [node] = [one.node.id for one in await nodes.known(tx) if one.node.hostname == "ada"]
+        await hands.put(tx)
+    assert (await api.post(f"/v1/nodes/{node}/drain")).json()["status"] == "draining"
+    assert await claim(api) == []
+    assert (await hand.say("complete")).json()["state"] == "completed"
+    assert len(await claim(api, worker="grace")) == 1
+
+
 async def test_another_org_does_not_see_an_http_worker(api: Caller, database: Database) -> None:
     await claim(api)
     async with database.tx(org=api.other_org) as tx:

@@ -33,6 +33,9 @@ async def test_a_workflow_is_started_looked_at_and_signalled(api: Caller, databa
         await run_pending(app)
         listed = (await api.get("/v1/workflows")).json()["items"]
         assert [(one["name"], one["version"], one["signals"]) for one in listed] == [("checkout", "2", ["approval"])]
+        assert listed[0]["schema"] == {
+            "type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]
+        }  # fmt: skip
         made = await api.post("/v1/workflows/checkout/start", {"arguments": {"cents": 5}, "key": "k"})
         assert made.status_code == 201
         run = made.json()["run_id"]

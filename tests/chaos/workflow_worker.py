@@ -1,12 +1,15 @@
 """A worker process with one workflow of ten transactional steps: `python workflow_worker.py URL`."""
 
 import asyncio
+import os
 import sys
 from typing import Any
 
 from weft import App
 
 STEPS = 10
+PAUSE = 0.02
+"""Seconds that a step takes, so that a kill finds most runs half-way."""
 
 
 def made(url: str) -> App:
@@ -14,7 +17,8 @@ def made(url: str) -> App:
 
     @app.transaction
     async def write(conn: Any, run: str, n: int) -> int:
-        await conn.execute("insert into effects values (%s, %s, clock_timestamp())", (run, n))
+        await asyncio.sleep(PAUSE)
+        await conn.execute("insert into effects values (%s, %s, clock_timestamp(), %s)", (run, n, os.getpid()))
         return n
 
     @app.workflow

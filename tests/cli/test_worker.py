@@ -2,14 +2,17 @@
 
 import os
 import signal
+import uuid
 from pathlib import Path
 
 import cli_process
 import pytest
 
 from weft import App
+from weft.base import ids
 from weft.cli import supervise
 from weft.cli.working import Work, resident
+from weft.cluster import nodes
 
 HERE = Path(__file__).parent
 READY = "weft worker is ready"
@@ -75,6 +78,20 @@ async def test_the_second_signal_skips_the_grace(app: App) -> None:
         program.send(signal.SIGTERM)
         assert await program.ends() == 0
         assert (await app.get(enqueued.id)).state == "ready"
+
+
+@pytest.mark.parametrize("more", [(), ("--max-tasks", "1000000")], ids=["alone", "supervised"])
+async def test_a_worker_drained_from_elsewhere_ends_its_tasks_and_is_not_replaced(app: App, more: tuple[str, ...]) -> None:
+    async with app, worker(app, *more) as program:
+        await program.says(READY)
+        enqueued = await app.enqueue("wait", {"seconds": 1.0})
+        await program.says("waiting, attempt 1")
+        async with app.tx() as tx:
+            [id] = [one.node.id for one in await nodes.known(tx)]
+            assert await nodes.drain(tx, id=uuid.UUID(id), org=ids.DEFAULT_ORG, shared=True)
+        await program.says("told to drain")
+        assert await program.ends() == 0
+        assert await app.result(enqueued.id, timeout=5) == "waited"
 
 
 async def test_a_thread_that_listens_to_nobody_does_not_keep_the_process(app: App) -> None:

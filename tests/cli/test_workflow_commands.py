@@ -42,5 +42,9 @@ async def test_a_workflow_is_started_watched_and_signalled_from_the_shell(
         await run_pending(app)
         assert [one["node"] for one in json.loads((await weft("run", "diff", run, fork, "--json"))[1])] == ["charged#1"]
         assert (await weft("run", "list", "--state", "completed"))[1].count("checkout") == 2
+        assert await weft("run", "wait", run) == (0, "completed\n")
+        assert (await weft.json("run", "wait", run, "--for", "waiting", "--for", "completed"))["state"] == "completed"
+        code, said = await weft("run", "wait", run, "--for", "waiting")
+        assert code == 1 and f"the run is completed; see what became of it with: weft run show {run}" in said
         code, said = await weft("run", "signal", run, "approval", "true")
         assert code == 1 and "has ended" in said

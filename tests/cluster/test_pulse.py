@@ -5,12 +5,13 @@ import contextlib
 import datetime as dt
 import sys
 import time
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from weft.base import errors
+from weft.base import errors, ids
 from weft.cluster import leaders, nodes
 from weft.cluster.model import BeatAnswer, KnownNode, Node, Vitals
 from weft.cluster.pulse import Pulse
@@ -195,6 +196,18 @@ async def test_a_draining_node_shows_it(database: Database) -> None:
         assert (await known(database))[pulse.node.id].status == "draining"
 
 
+async def test_a_node_that_is_told_to_drain_hears_it_and_stays_so(database: Database) -> None:
+    async with beating(database, node=a_node(roles=["worker"])) as pulse:
+        heard = answers(pulse)
+        async with database.once() as tx:
+            assert await nodes.drain(tx, id=uuid.UUID(pulse.node.id), org=ids.DEFAULT_ORG, shared=True)
+            assert not await nodes.drain(tx, id=uuid.UUID(pulse.node.id), org=ids.DEFAULT_ORG, shared=True)
+        async with asyncio.timeout(30):
+            while not (await heard.get()).drain:
+                pass
+        assert (await known(database))[pulse.node.id].status == "draining"
+
+
 async def test_a_session_that_says_nothing_for_a_lease_is_ended_by_the_server(database: Database) -> None:
     node = a_node(roles=["scheduler"], lease=dt.timedelta(seconds=0.2))
     async with beating(database, node=node, every=NEVER) as stopped:
@@ -231,3 +244,41 @@ async def test_a_beat_that_never_works_is_tried_ever_more_rarely(database: Datab
         pulse.vitals = Vitals
         heard = answers(pulse)
         assert (await asyncio.wait_for(heard.get(), 5)).previous == "active"
+
+
+async def test_the_first_in_line_leads_without_waiting_for_its_beat(database: Database) -> None:
+    leader = await asyncio.create_subprocess_exec(
+        sys.executable, str(PROCESS), await database.url(), "scheduler", stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        assert leader.stdout is not None
+        said = await asyncio.wait_for(leader.stdout.readline(), 30)
+        assert said.split()[1] == b"True"
+        patient = dt.timedelta(minutes=20)
+        async with (
+            beating(database, node=a_node(lease=patient), every=NEVER) as heir,
+            beating(database, node=a_node(lease=patient), every=NEVER) as third,
+        ):
+            held = "select count(*) from pg_locks where locktype = 'advisory' and classid = %(id)s::bigint::oid and granted"
+            async with database.once() as tx:
+                assert await tx.value(held, {"id": leaders.LEADER_CLASS}) == 2
+            leader.kill()
+            assert await asyncio.wait_for(heir.elected(), 30) == 2
+            assert heir.steady and not third.leading
+            # it left the line: with its next beat the third one is the first
+            heard = answers(third)
+            third._wake.set()
+            assert (await asyncio.wait_for(heard.get(), 30)).heir
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            leader.kill()
+        await leader.wait()
+
+
+async def test_who_leads_over_a_new_connection_does_not_know_why_its_forerunner_left(database: Database) -> None:
+    async with beating(database) as pulse:
+        assert pulse.leading and not pulse.steady
+        await end_session(database, pulse)
+        await asyncio.wait_for(pulse.deposed(), 30)
+        assert await asyncio.wait_for(pulse.elected(), 30) == 2
+        assert not pulse.steady

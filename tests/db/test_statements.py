@@ -53,8 +53,12 @@ def test_a_piece_is_as_far_in_as_the_line_that_uses_it() -> None:
     assert statements.parse(source) == {"one": "select (\n    a\n      and b\n)"}
 
 
+def test_a_piece_of_another_file_of_the_folder_is_used_too() -> None:
+    assert statements.parse("-- name: one\nselect\n    -- use: p\n;\n", {"p": "a, b"}) == {"one": "select\n    a, b\n"}
+
+
 def test_a_piece_that_is_not_there_is_named() -> None:
-    with pytest.raises(errors.ConfigError, match="uses other, but its file has no such piece"):
+    with pytest.raises(errors.ConfigError, match="uses other, but there is no such piece"):
         statements.parse("-- name: one\n-- use: other\n")
 
 

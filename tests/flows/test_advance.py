@@ -18,7 +18,7 @@ from weft.flows.advance import Hands
 from weft.flows.start import Wish
 from weft.plan.expression import Apply, Value
 from weft.plan.model import Block, Compute, Field, Node, Plan, Task
-from weft.queue import claim, promote
+from weft.queue import claim, promote, queues
 from weft.queue.lanes import Lane, Take
 from weft.queue.model import Claimed
 from weft.settle.outcome import How, Outcome
@@ -239,6 +239,26 @@ async def test_what_comes_back_while_its_run_is_paused_waits_for_the_run(databas
     async with database.tx() as tx:
         await operate.resume(tx, made.id, org=ids.DEFAULT_ORG, actor="me")
         assert await tx.value("select state from weft.tasks") == ("scheduled" if how == "failed" else "ready")
+
+
+async def test_a_pool_lets_as_many_run_as_it_has_slots(database: Database) -> None:
+    nodes = tuple(Node(name, Task("t", options={"pool": Value("few")})) for name in "abcde")
+    async with database.tx() as tx:
+        await queues.change(tx, org=ids.DEFAULT_ORG, name="pool:few", actor="me", max_running=2)
+        for _ in range(2):
+            await start.start_plan(tx, Plan("five", "main", (Block("main", nodes=nodes),)), org=ids.DEFAULT_ORG)
+    ended = 0
+    while True:
+        async with database.tx() as tx:
+            running = await hands_of.claim_special(tx, 10, kinds=["t"])
+            assert await hands_of.claim_special(tx, 10, kinds=["t"]) == []
+        if not running:
+            break
+        assert len(running) == 2
+        ended += len(running)
+        async with database.tx() as tx:
+            await settle(tx, [Outcome(one, "completed") for one in running])
+    assert ended == 10
 
 
 async def test_what_follows_a_mark_waits_for_a_paused_run(database: Database) -> None:

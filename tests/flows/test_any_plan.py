@@ -94,18 +94,16 @@ class Trial:
             if not held:
                 return
             self.dice.shuffle(held)
-            batch = [held.pop() for _ in range(self.dice.randint(1, min(4, len(held))))]
+            batch = [held.pop() for _ in range(self.dice.randint(1, min(6, len(held))))]
             held += await self._report([self._outcome(task) for task in batch])
         raise AssertionError("the runs never end")
 
     async def _claim(self) -> list[Claimed]:
-        want = self.dice.randint(1, 5)
+        want = self.dice.randint(1, 8)
         async with self.database.tx() as tx:
-            await tx.run("update weft.tasks set run_at = weft.now() - interval '1 second' where state = 'scheduled'")
-            await promote.once(tx)
-        async with self.database.tx() as tx:
+            if await tx.run("update weft.tasks set run_at = weft.now() - interval '1 second' where state = 'scheduled'"):
+                await promote.once(tx)
             found = await hands.claim_plain(tx, want, kinds=["t"])
-        async with self.database.tx() as tx:
             return found + await hands.claim_special(tx, want, kinds=["t"])
 
     def _outcome(self, task: Claimed) -> Outcome:
@@ -142,7 +140,7 @@ class Trial:
             await self._paused(outcomes)
         elif way == "busy":
             async with self.database.tx() as holder:
-                await holder.rows("select id from weft.runs for update")
+                await holder.rows("select id from weft.runs where id = any(%(ids)s) for update", {"ids": self.runs})
                 async with self.database.tx() as tx:
                     settled = await settle(tx, outcomes, hands=worker)
         else:

@@ -10,6 +10,7 @@ import pytest
 
 from weft import App
 from weft.base import errors
+from weft.flows.look import RunView
 from weft.sdk.dag import item, node
 from weft.testing import inline as testing
 
@@ -246,6 +247,58 @@ async def test_a_task_can_start_another_dag(app: App) -> None:
         inner = (await app.runs.result(run.id, timeout=60))["run"]
         assert await app.runs.result(uuid.UUID(inner), timeout=60) == {"all": [0, 1, 2]}
     assert (await app.runs.get(uuid.UUID(inner))).parent_run_id == run.id
+
+
+async def waiting_for_inner(app: App, **inner: Any) -> uuid.UUID:
+    """A run of a DAG whose one task waits for a run of `inner`."""
+    await app.dags.create({"name": "inner", **inner})
+    go = {"name": "go", "payload": {"dag": "inner", "wait": True}, "max_retries": 0}
+    then = task("then", "total", {"values": "${tasks.go.output.output.all}"})
+    await app.dags.create({"name": "outer", "tasks": [go, then], "outputs": {
+        "sum": "${tasks.then.output}", "run": "${tasks.go.output.run_id}"}})  # fmt: skip
+    return (await app.dags.trigger("outer")).id
+
+
+async def the_inner(app: App) -> RunView:
+    while True:
+        if found := await app.runs.list(name="inner"):
+            return found[0]
+        await asyncio.sleep(0.05)
+
+
+async def test_a_task_can_wait_for_the_dag_it_starts(app: App) -> None:
+    tasks = [task("a", "numbers", {"n": 4}), task("b", "numbers", {"n": 4}, dependencies=["a"])]
+    run = await waiting_for_inner(app, tasks=tasks, outputs={"all": "${tasks.b.output}"})
+    async with app.worker(concurrency=5):
+        output = await app.runs.result(run, timeout=60)
+    inner = await the_inner(app)
+    assert output == {"sum": 6, "run": str(inner.id)}
+    assert (inner.state, inner.parent_run_id) == ("completed", run)
+    assert [one.attempt for one in await app.runs.steps(run)] == [1, 1], "sleeping uses up no attempt"
+
+
+async def test_a_dag_that_fails_fails_the_task_that_waits_for_it(app: App) -> None:
+    run = await waiting_for_inner(app, tasks=[task("a", "fail", {"message": "the moon is full"})], outputs={"all": []})
+    async with app.worker(concurrency=5):
+        with pytest.raises(errors.TaskFailed, match=r"in 'go'.*the moon is full"):
+            await app.runs.result(run, timeout=60)
+
+
+async def test_a_run_that_is_waited_for_is_cancelled_with_the_one_that_waits(app: App) -> None:
+    @app.task
+    async def forever() -> None:
+        await asyncio.sleep(3600)
+
+    run = await waiting_for_inner(app, tasks=[task("a", "forever")], outputs={"all": []})
+    async with app.worker(concurrency=5):
+        async with asyncio.timeout(60):
+            inner = await the_inner(app)
+            while (why := await app.runs.explain(run)).code != "awaiting":
+                await asyncio.sleep(0.05)
+        assert str(inner.id) in why.summary
+        await app.runs.cancel(run)
+        with pytest.raises(errors.TaskCancelled):
+            await app.runs.result(inner.id, timeout=60)
 
 
 async def test_a_chain_goes_from_hand_to_hand(app: App) -> None:

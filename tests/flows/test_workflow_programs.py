@@ -3,7 +3,8 @@
 `tests/sdk/test_replayer.py` does it with the replayer alone and an imagined world. Here the whole engine is in it: claims,
 shared checkpoints, transactions, sleeping, messages, compensation. All the lives of some programs run side by side: one that
 is left alone, and for each place around a checkpoint one that dies there, and one whose lease is taken from it there.
-The long tier (`make chaos`) tries 2,000 programs; `WEFT_WORKFLOW_PROGRAMS` says another number.
+The long tier (`WEFT_LONG=1 make test ARGS=tests/flows/test_workflow_programs.py`, also part of `make chaos`) tries 2,000
+programs; `WEFT_WORKFLOW_PROGRAMS` says another number.
 """
 
 import dataclasses
@@ -28,12 +29,13 @@ from weft.testing.clock import Clock
 from weft.testing.inline import run_pending
 from weft.worker.workflows import Crashed
 
-TOGETHER = 5
+TOGETHER = 10
 LONG = bool(os.environ.get("WEFT_LONG"))
 PROGRAMS = int(os.environ.get("WEFT_WORKFLOW_PROGRAMS", "2000" if LONG else "10"))
-EXAMPLES = 2
-PORTIONS = max(PROGRAMS // (EXAMPLES * TOGETHER), 1)
+PORTIONS = max(PROGRAMS // 50, 1)
 """Tests, so that none takes long by itself; each has programs of its own."""
+EXAMPLES = 1 + max(PROGRAMS // (PORTIONS * TOGETHER), 1)
+"""The first one is always as simple as can be, and does not count."""
 SIGNALS = {"s0": [1, 2], "s1": [3], "s2": []}
 
 # A program is a tree of words. What comes out of it must not hang on which of two things was quicker: so what
@@ -42,6 +44,7 @@ number = st.integers(0, 9)
 quick = st.one_of(
     st.tuples(st.just("take"), number), st.tuples(st.just("take"), number), st.tuples(st.just("look"), number),
     st.tuples(st.just("write"), number), st.tuples(st.just("sleep"), st.integers(1, 9)), st.tuples(st.just("dice"), number),
+    st.tuples(st.just("clock")), st.tuples(st.just("each"), st.dictionaries(st.text("abc", max_size=3), number, max_size=3)),
 )  # fmt: skip
 waiting = st.one_of(quick, st.tuples(st.just("signal"), st.integers(0, 2)), st.tuples(st.just("child"), number))
 several = st.recursive(waiting, lambda inner: st.tuples(st.just("all"), st.lists(inner, max_size=3)), max_leaves=3)
@@ -54,6 +57,7 @@ leaf = st.one_of(
     st.tuples(st.just("gather"), st.lists(several, min_size=2, max_size=4), st.sampled_from([None, 2, 3])),
     st.tuples(st.just("first"), quick),
     st.tuples(st.just("sooner"), st.integers(1, 9), st.integers(20, 29)),
+    st.tuples(st.just("map"), st.lists(number, max_size=4), st.sampled_from([None, 1, 2])),
     st.tuples(st.just("patch"), number),
 )
 program: st.SearchStrategy[Any] = st.recursive(
@@ -66,6 +70,9 @@ program: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=6,
 )
+# what was done before a run began again is not undone: so nothing that could be
+again = st.tuples(st.just("again"), st.integers(1, 2), st.lists(quick.filter(lambda one: one[0] != "take"), max_size=3))
+whole = st.one_of(program, program, program, program, again)
 
 
 @pytest.fixture
@@ -103,6 +110,14 @@ def declare(app: App) -> Any:
             raise ValueError("no")
         return n
 
+    @app.step
+    async def keep(text: str) -> str:
+        return text
+
+    @app.step
+    async def many(numbers: dict[str, int]) -> dict[str, int]:
+        return {name: numbers[name] for name in sorted(numbers)}
+
     @app.workflow
     async def small(run: str, n: int) -> int:
         await app.sleep(n + 1)
@@ -127,6 +142,17 @@ def declare(app: App) -> Any:
             case ["dice", n]:
                 app.set_state({"dice": n})
                 return app.random().randint(0, 0) + int(n)
+            case ["clock"]:
+                # what time it is must be the same when the code is run again
+                now = app.now().isoformat()
+                if await keep(now) != now:
+                    raise AssertionError("another time")
+                return 0
+            case ["each", numbers]:
+                # in the order in which a step has answered, which is the same each time
+                return sum([int(await write(run, n)) for n in (await many(numbers)).values()])
+            case ["map", numbers, limit]:
+                return int(sum(await app.map(look, numbers, limit=limit)))
             case ["child", n]:
                 return int(await small(run, n))
             case ["patch", n]:
@@ -155,6 +181,11 @@ def declare(app: App) -> Any:
 
     @app.workflow
     async def perform(what: list[Any]) -> int:
+        match what:
+            case ["again", n, parts]:
+                for one in parts:
+                    await act(one)
+                return n if n == 0 else app.continue_as_new(what=["again", n - 1, parts])
         return await act(what)
 
     return perform
@@ -200,32 +231,50 @@ class World:
             if due is None:
                 return
             assert due.year < 5000, "a run waits for what never comes"
-            await self.clock.set(due + dt.timedelta(milliseconds=1))
+            # so far that all who sleep are due at once: each minds only in which order its own times come
+            await self.clock.set(due + dt.timedelta(seconds=10))
         raise AssertionError("no end after 500 moves of the clock")
 
-    async def came(self, life: Life) -> tuple[Any, ...]:
+    async def came(self, lives: list[Life]) -> list[tuple[Any, ...]]:
         """What came out, what was done, and what was undone; the order of undoing is checked here."""
+        given = {"runs": [life.run for life in lives]}
+        done: dict[str, list[Any]] = {str(life.run): [] for life in lives}
+        steps: dict[str, list[Any]] = {str(life.run): [] for life in lives}
         async with self.app.tx() as tx:
-            done = await tx.rows("select what, n from effects where run = %(run)s order by id", {"run": str(life.run)})
-            steps = await tx.rows(
-                "select operation, node, state from weft.steps where run_id = %(run)s order by number", {"run": life.run}
-            )
-        run = await self.app.runs.get(life.run)
+            for run, what, n in await tx.rows(
+                "select run, what, n from effects where run::uuid = any(%(runs)s) order by id", given
+            ):
+                done[run].append((what, n))
+            for run, *step in await tx.rows(
+                "select run_id::text, operation, node, state from weft.steps where run_id = any(%(runs)s) order by number",
+                given,
+            ):
+                steps[run].append(step)
+            ends = {row[0]: row[1:] for row in await tx.rows(
+                "select id::text, state, output, error ->> 'type' from weft.runs where id = any(%(runs)s)", given
+            )}  # fmt: skip
+        for life in lives:
+            self._undone_in_order(life, done[str(life.run)], steps[str(life.run)])
+        return [(*ends[str(life.run)], sorted(done[str(life.run)])) for life in lives]
+
+    @staticmethod
+    def _undone_in_order(life: Life, done: list[Any], steps: list[Any]) -> None:
         taken = [n for what, n in done if what == "take"]
         back = [n for what, n in done if what == "put back"]
         assert back in ([], taken[::-1]), f"undone in another order: {taken}, {back}: {life}"
         undone = [node for operation, node, _ in steps if operation == "compensation"]
         named = [f"put_back#~{node.partition('#')[2]}" for _, node, state in steps if state == "compensated"]
         assert undone == named[::-1], f"{undone} and {named}: {life}"
-        return run.state, run.output, (run.error or {}).get("type"), sorted(done)
 
     async def _signal(self, lives: list[Life]) -> None:
-        for life in lives:
-            if (await self.app.runs.get(life.run)).finished_at is not None:
-                continue
+        async with self.app.tx() as tx:
             for name, values in SIGNALS.items():
                 for value in values:
-                    await self.app.signal(life.run, name, value)
+                    await tx.rows(
+                        "select weft.signal(r.id, %(name)s, to_jsonb(%(value)s::integer), r.org_id) from weft.runs as r "
+                        "where r.id = any(%(runs)s) and r.finished_at is null",
+                        {"name": name, "value": value, "runs": [life.run for life in lives]},
+                    )
 
     async def _fault(self, place: str, task: Claimed) -> None:
         life = self.lives.get(task.id)
@@ -245,7 +294,7 @@ class World:
     max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None,
     derandomize=PORTIONS == 1, phases=(Phase.generate,),
 )  # fmt: skip
-@given(programs=st.lists(program, min_size=TOGETHER, max_size=TOGETHER))
+@given(programs=st.lists(whole, min_size=TOGETHER, max_size=TOGETHER))
 async def test_a_crash_at_any_checkpoint_changes_nothing_on_a_real_database(
     app: App, portion: int, programs: list[Any]
 ) -> None:
@@ -259,11 +308,11 @@ async def test_a_crash_at_any_checkpoint_changes_nothing_on_a_real_database(
             (life.program, (strike, twice))
             for life in calm for strike in range(1, life.visits + 1) for twice in (False, True)
         ]  # fmt: skip
-        expected = {repr(life.program): await world.came(life) for life in calm}
+        expected = {repr(life.program): came for life, came in zip(calm, await world.came(calm), strict=True)}
         struck = await world.begin([one for one, _ in lives], [strike for _, strike in lives])
         if struck:
             await world.live(struck)
-        for life in struck:
-            assert await world.came(life) == expected[repr(life.program)], f"{life} came out otherwise"
+        for life, came in zip(struck, await world.came(struck), strict=True):
+            assert came == expected[repr(life.program)], f"{life} came out otherwise"
     finally:
         await clock.remove()

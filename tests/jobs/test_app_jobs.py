@@ -211,6 +211,37 @@ async def test_a_time_of_a_dag_is_a_run_for_that_time(app: App) -> None:
     assert execution.result == {"run_id": str(run.id)}
 
 
+async def test_an_execution_that_waits_for_its_run_is_in_the_way_of_the_next(app: App) -> None:
+    go = asyncio.Event()
+
+    @app.task(name="report")
+    async def report(n: int) -> int:
+        await go.wait()
+        return n
+
+    await app.dags.create({**DAG, "cron_expression": None, "outputs": {"n": "${tasks.only.output}"}})
+    payload = {"dag": "etl", "wait": True}
+    await app.jobs.create("waits", payload, cron="0 2 * * *", overlap="queue")
+    async with app.worker():
+        first = (await app.jobs.trigger("waits")).id
+        second = (await app.jobs.trigger("waits")).id
+
+        async def began() -> bool:
+            return len(await app.runs.list(name="etl")) == 1
+
+        await eventually(began)
+        [run] = await app.runs.list(name="etl")
+        assert not (await app.jobs.execution(first)).ended
+        go.set()
+
+        async def ended() -> bool:
+            return {(await app.jobs.execution(id)).status for id in (first, second)} == {"COMPLETED"}
+
+        await eventually(ended)
+    assert (await app.jobs.execution(first)).result == {"run_id": str(run.id), "state": "completed", "output": {"n": 1}}
+    assert len(await app.runs.list(name="etl")) == 2
+
+
 async def test_a_job_fires_runs_and_completes_in_a_real_worker(app: App) -> None:
     done: list[int] = []
 

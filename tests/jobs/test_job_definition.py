@@ -21,10 +21,9 @@ PLAIN: dict[str, Any] = {"name": "a", "cron_expression": "0 9 * * *", "payload":
 
 def due(**facts: Any) -> Due:
     known: dict[str, Any] = {
-        "id": uuid.uuid4(), "org_id": uuid.uuid4(), "name": "a", "job_type": "CRON", "cron_expression": "* * * * *",
-        "timezone": "UTC", "run_at": None, "misfire": "fire_once", "catch_up_limit": 100, "jitter": dt.timedelta(0),
-        "start_at": None, "end_at": None, "overlap": "allow", "next_run_time": NOW.replace(second=0), "secrets": None,
-        "unread": None, "now": NOW,
+        "id": str(uuid.uuid4()), "org_id": str(uuid.uuid4()), "cron_expression": "* * * * *", "timezone": "UTC",
+        "run_at": None, "misfire": "fire_once", "catch_up_limit": 100, "jitter": None, "start_at": None, "end_at": None,
+        "overlap": "allow", "next_run_time": NOW.replace(second=0),
     }  # fmt: skip
     return Due(**{**known, **facts})
 
@@ -63,7 +62,7 @@ def test_a_payload_is_laid_over_another_name_by_name() -> None:
 
 
 def test_what_nobody_has_read_is_read_and_fires_later() -> None:
-    found = firing.decide(due(unread={"task": "t", "args": {"x": "${secrets.A}"}}, next_run_time=None))
+    found = firing.decide(due(unread={"task": "t", "args": {"x": "${secrets.A}"}}, next_run_time=None), NOW)
     assert isinstance(found, Fire) and found.read is not None
     assert (found.times, found.read.kind, found.read.secrets) == ((), "t", ["A"])
     assert found.waiting == NOW.replace(second=0) + dt.timedelta(minutes=1)
@@ -78,7 +77,7 @@ def test_what_nobody_has_read_is_read_and_fires_later() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_dispatched_is_set_aside_with_its_reason(facts: dict[str, Any], code: str) -> None:
-    found = firing.decide(due(**facts))
+    found = firing.decide(due(**facts), NOW)
     assert isinstance(found, SetAside) and found.code == code and found.message
 
 
@@ -99,9 +98,9 @@ def test_what_fires_is_of_the_schedule_and_what_is_waited_for_is_yet_to_come(
     assert waiting is not None
     spread = dt.timedelta(seconds=jitter)
     job = due(cron_expression=text, timezone=zone, misfire=policy, catch_up_limit=1000, next_run_time=waiting, jitter=spread)
-    delay = misfire.jitter(str(job.id), spread)
+    delay = misfire.jitter(job.id, spread)
     now = waiting + delay + dt.timedelta(minutes=late)
-    found = firing.decide(Due(**{**vars(job), "now": now}))
+    found = firing.decide(job, now)
     assert isinstance(found, Fire) and found.waiting is not None and found.due_at == found.waiting + delay
     assert found.waiting + delay > now or found.waiting > now - delay
     all_missed = list(schedule.between(schedule.parse(text), zones.zone(zone), began, now - delay))

@@ -11,10 +11,11 @@ from weft.access import orgs
 from weft.base import errors, ids
 from weft.db.database import Database
 from weft.db.tx import Tx
-from weft.jobs import executions, manage, scheduler
+from weft.jobs import executions, manage, prune, scheduler
 from weft.jobs.model import Job
 
 ORG = ids.DEFAULT_ORG
+DAY = dt.timedelta(days=1)
 HOUR = dt.timedelta(hours=1)
 MINUTE = dt.timedelta(minutes=1)
 
@@ -248,11 +249,46 @@ async def test_executions_of_pruned_tasks_go_with_them(tx: Tx) -> None:
     await fire(tx)
     await tx.run("delete from weft.tasks")
     assert await states(tx, job) == []
-    assert await scheduler.prune(tx) == 0
+    pruner = prune.Executions()
+    assert await pruner.once(tx) == 0
     await tx.run("update weft.executions set id = weft.uuid7_floor(now() - interval '2 hours')")
-    assert await scheduler.prune(tx) == 1
+    assert await pruner.once(tx) == 1
 
 
+async def test_executions_that_stay_are_not_in_the_way_of_those_that_go(tx: Tx, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prune, "BATCH", 2)
+    for n in range(3):
+        await late(tx, await make(tx, f"job {n}"))
+    await fire(tx)
+    await tx.run(
+        "with aged as (select id, row_number() over (order by id) as n from weft.executions), "
+        "task as (update weft.tasks as t set id = weft.uuid7_floor(now() - interval '1 day' + a.n * interval '1 second') "
+        "from aged as a where t.id = a.id and a.n < 3) "
+        "update weft.executions as e set id = weft.uuid7_floor(now() - interval '1 day' + a.n * interval '1 second') "
+        "from aged as a where e.id = a.id"
+    )
+    pruner = prune.Executions()
+    assert [await pruner.once(tx) for _ in range(4)] == [0, 1, 0, 0], "two with their tasks, one without, from the beginning"
+
+
+async def test_a_job_that_is_over_goes_when_its_history_has(tx: Tx) -> None:
+    kept, deleted, over, busy = [await make(tx, name) for name in ("kept", "deleted", "over", "busy")]
+    once = await make(tx, "once", delay_seconds=0)
+    await late(tx, busy)
+    await fire(tx)
+    await tx.run("delete from weft.executions where job_id = %(id)s", {"id": once.id})
+    for job in (deleted, busy):
+        await manage.delete(tx, id=job.id, org=ORG, actor="test")
+    await tx.run("update weft.jobs set status = 'COMPLETED', due_at = null where id = %(id)s", {"id": over.id})
+    assert await prune.jobs(None)(tx) == 0, "nothing is forgotten where everything is kept"
+    assert await prune.jobs(30 * DAY)(tx) == 0, "it was not long ago"
+    await tx.run("update weft.jobs set updated_at = now() - interval '60 days', last_run_time = null")
+    assert await prune.jobs(30 * DAY)(tx) == 2
+    left = {row[0] for row in await tx.rows("select id from weft.jobs")}
+    assert left == {kept.id, over.id, busy.id}, "a schedule may be given more times; an execution is still shown"
+    await orgs.change(tx, id=ORG, retention=DAY, actor="test")
+    await tx.run("delete from weft.executions")
+    assert await prune.jobs(None)(tx) == 1
 
 
 async def test_in_a_suspended_org_times_pass_and_what_is_wanted_once_waits(tx: Tx) -> None:

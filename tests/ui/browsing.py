@@ -1,6 +1,8 @@
 """A server with the stage's app as a process of its own, and Debian's Chromium looking at it.
 
-`staged` and `seen` are for a whole module: while Playwright's own loop stands in this thread no async test could run in it.
+A plug-in: `pytest_plugins = ("browsing",)`. `staged` is for a whole module, server, worker, browser and page: while
+Playwright's own loop stands in this thread no async test could run in it. Where there is no Chromium, no bundle or no axe
+the tests are skipped, loudly.
 """
 
 import asyncio
@@ -17,11 +19,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import playwright.sync_api as playwright
+import psycopg
 import pytest
 from stage import Stage
 
 import fresh_database
-from weft.access import keys
+from weft.access import keyring, keys
+from weft.access.keys import KeyRole
 from weft.base import config, ids
 from weft.db.database import Database
 
@@ -42,24 +46,24 @@ def lacking() -> str | None:
         return f"there is no {CHROMIUM}: apt-get install chromium"
     if not (DIST / "index.html").exists():
         return "the UI was not built: make ui"
+    if not AXE.exists():
+        return f"there is no {AXE.relative_to(ROOT)}, so nobody would see what is not accessible: make check"
     return None
 
 
 @contextlib.contextmanager
 def serving(env: dict[str, str]) -> Iterator[str]:
-    """`weft up` with the stage's app; answers its address. Stopped and waited for at the end."""
-    weft = Path(sys.executable).with_name("weft")
-    command = [str(weft), "up", "stage_app:app", "--port", "0", "--grace", "0", "--log-level", "warning"]
+    """The stage's server and its worker; answers its address. Stopped and waited for at the end."""
+    command = [sys.executable, "stage_process.py"]
     # into a file: nobody reads a pipe for as long as it may write
     with tempfile.TemporaryFile("w+b") as said:
-        process = subprocess.Popen(
-            command, cwd=HERE, env={**os.environ, "PYTHONUNBUFFERED": "1", **env}, stdout=said, stderr=subprocess.STDOUT
-        )
+        environ = {**os.environ, "PYTHONUNBUFFERED": "1", "WEFT_SECRET_KEY": keyring.generate(), **env}
+        process = subprocess.Popen(command, cwd=HERE, env=environ, stdout=said, stderr=subprocess.STDOUT)
 
         def ready() -> re.Match[str] | None:
             text = os.pread(said.fileno(), 1_000_000, 0).decode(errors="replace")
             assert process.poll() is None, text
-            return re.search(r"weft server is ready at (\S+)[\s\S]*weft worker is ready", text)
+            return re.search(r"is ready at (\S+)", text) if "weft worker is ready" in text else None
 
         try:
             yield until(ready, 120)[1]
@@ -72,14 +76,14 @@ def serving(env: dict[str, str]) -> Iterator[str]:
                 process.wait()
 
 
-def admin(database_url: str) -> str:
-    """A key that may do everything in the default org."""
+def key_of(database_url: str, role: KeyRole = "operator") -> str:
+    """A key of the default org; an operator may do everything."""
 
     async def make() -> str:
         database = Database(config.Settings(database_url=database_url))
         await database.open()
         async with database.tx() as tx:
-            _, key = await keys.create(tx, org=ids.DEFAULT_ORG, name="me", role="admin", actor="test")
+            _, key = await keys.create(tx, org=ids.DEFAULT_ORG, name="me", role=role, actor="test")
         await database.close()
         return key
 
@@ -93,13 +97,16 @@ class Seen:
         self.page = page
         self.url = url
         self.wrong: list[str] = []
+        self.allowed: tuple[str, ...] = ()
+        """Parts of what a test provokes itself, such as a 401."""
         page.set_default_timeout(PATIENCE)
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.wrong.append(f"broke: {error}"))
+        page.on("dialog", self._interrupted)
         page.on("request", self._asked)
 
     def go(self, path: str) -> playwright.Page:
-        self.page.goto(self.url + path)
+        self.page.goto(path)
         playwright.expect(self.page.locator("h1")).to_be_visible()
         return self.page
 
@@ -107,17 +114,41 @@ class Seen:
         """Nothing is being read any more."""
         playwright.expect(self.page.locator(".loading")).to_have_count(0)
 
-    def axe(self) -> list[str]:
-        """What axe finds that is serious."""
-        self.page.evaluate(AXE.read_text() + "; undefined")
-        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    def live(self) -> None:
+        """What changes from now on is heard."""
+        playwright.expect(self.page.locator(".signal-open").first).to_be_attached()
+
+    def row(self, text: str) -> playwright.Locator:
+        """The rows of the list that say this."""
+        return self.page.locator("tbody tr[data-row]", has_text=text)
+
+    @property
+    def badge(self) -> playwright.Locator:
+        return self.page.locator(".page-title .badge")
+
+    def sideways(self) -> int:
+        """Pixels by which the page is wider than the window."""
+        wide: int = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        return wide
+
+    def axe(self, *rules: str) -> list[str]:
+        """What axe finds that is serious, by all of its rules or by some."""
+        # the page's policy runs no foreign script; the debugger's own door does
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text() + "; undefined")
+        how = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+        found = self.page.evaluate("(how) => axe.run(document, how)", how)
         serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in serious]
 
     def _said(self, said: playwright.ConsoleMessage) -> None:
-        # what a server may not know yet
-        if said.type == "error" and not said.location["url"].endswith(("/v1/login/options", "/v1/demo")):
-            self.wrong.append(f"console: {said.text} ({said.location['url']})")
+        text = f"{said.text} ({said.location['url']})"
+        if said.type == "error" and not any(part in text for part in self.allowed):
+            self.wrong.append(f"console: {text}")
+
+    def _interrupted(self, dialog: playwright.Dialog) -> None:
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _asked(self, asked: playwright.Request) -> None:
         if not asked.url.startswith(("data:", "blob:")) and urlsplit(asked.url).netloc != urlsplit(self.url).netloc:
@@ -129,13 +160,17 @@ def browser(url: str, key: str, **context: Any) -> Iterator[Seen]:
     """Chromium, logged in. Several contexts in one browser are not needed here."""
     with playwright.sync_playwright() as started:
         launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        opened = launched.new_context(viewport={"width": 1280, "height": 800}, **context)
-        answer = opened.request.post(f"{url}/v1/login", data={"credential": key}, headers={"origin": url}, timeout=PATIENCE)
-        assert answer.ok, answer.text()
+        opened = launched.new_context(base_url=url, viewport={"width": 1280, "height": 800}, **context)
+        log_in(opened, key)
         try:
             yield Seen(opened.new_page(), url)
         finally:
             launched.close()
+
+
+def log_in(context: playwright.BrowserContext, key: str) -> None:
+    answer = context.request.post("/v1/login", data={"credential": key}, timeout=PATIENCE)
+    assert answer.ok, answer.text()
 
 
 def until(holds: Any, patience: float = 60) -> Any:
@@ -150,8 +185,14 @@ def until(holds: Any, patience: float = 60) -> Any:
 class Staged:
     """The server, what is on it, and the page that looks at it."""
 
-    def __init__(self, stage: Stage, ids: dict[str, str], seen: Seen) -> None:
+    def __init__(self, stage: Stage, ids: dict[str, str], seen: Seen, *, database_url: str) -> None:
         self.stage, self.ids, self.seen = stage, ids, seen
+        self._database_url = database_url
+
+    def execute(self, statement: str, *values: object) -> None:
+        """Behind everybody's back."""
+        with psycopg.connect(self._database_url, autocommit=True) as connection:
+            connection.execute(statement, values)
 
 
 @pytest.fixture(scope="module")
@@ -159,12 +200,12 @@ def staged(server_url: str, template: str) -> Iterator[Staged]:
     if why := lacking():
         pytest.skip(f"NOT TESTED: the web UI in a browser; {why}")
     with fresh_database.made(server_url, template=template) as database_url:
-        key = admin(database_url)
+        key = key_of(database_url)
         with serving({"DATABASE_URL": database_url}) as url:
             stage = Stage(url, key)
             found = stage.fill()
             with browser(url, key) as seen:
-                yield Staged(stage, found, seen)
+                yield Staged(stage, found, seen, database_url=database_url)
             stage.client.close()
 
 
@@ -173,6 +214,7 @@ def seen(staged: Staged) -> Iterator[Seen]:
     """The page, at its usual size and theme; a test that left an error in its console fails."""
     page = staged.seen
     page.wrong.clear()
+    page.allowed = ()
     page.page.set_viewport_size({"width": 1280, "height": 800})
     page.page.emulate_media(color_scheme="light")
     yield page

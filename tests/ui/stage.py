@@ -66,12 +66,25 @@ class Stage:
     """A server and a key that may write."""
 
     def __init__(self, url: str, key: str) -> None:
+        self.url, self.key = url, key
         self.client = httpx2.Client(base_url=url, headers={"authorization": f"Bearer {key}"}, timeout=60)
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.client.request(method, path, **({} if body is None else {"json": body}))
         assert answer.status_code < 300, (method, path, answer.status_code, answer.text)
         return answer.json() if answer.content else None
+
+    def enqueue(self, kind: str, **more: Any) -> str:
+        id: str = self.ask("POST", "/v1/tasks", {"kind": kind, **more})["id"]
+        return id
+
+    def ended(self, id: str, *states: str, patience: float = 120) -> dict[str, Any]:
+        """The task, once it is in one of these states."""
+        until = time.monotonic() + patience
+        while (found := self.ask("GET", f"/v1/tasks/{id}"))["state"] not in states:
+            assert time.monotonic() < until, found
+            time.sleep(0.05)
+        return dict(found)
 
     def run(self, dag: str, **params: Any) -> str:
         id: str = self.ask("POST", f"/v1/dags/{dag}/trigger", {"params": params})["dag_run_id"]
@@ -121,6 +134,14 @@ class Stage:
             self.ask("POST", f"/v1/jobs/{job['job_id']}/trigger")
         for _ in range(3):
             self.ask("POST", f"/v1/jobs/{found['job']}/trigger")
+        found["task"] = self.enqueue("greet", payload={"name": "Ada"}, tags=["nice"])
+        for message in ("the printer is on fire", "it never works"):
+            self.enqueue("breaks", payload={"message": message}, queue="mail")
+        self.ask("PATCH", "/v1/queues/mail", {"max_running": 5})
+        problem = {"problem_id": "pod-crash-detection-1", "metadata": {"team": "storage"}}
+        found["problem"] = self.ask("POST", "/aiopslab/tasks", problem)["id"]
+        found["node"] = next(one["id"] for one in self.ask("GET", "/v1/nodes")["items"] if one["concurrency"])
+        self.ended(found["task"], "completed")
         self.wait(found["done"], "completed")
         self.wait(found["failed"], "failed")
         self.wait(found["waiting"], "waiting")

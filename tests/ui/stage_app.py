@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Any
 
-from weft import App
+from weft import App, Context
 
 app = App()
 log = logging.getLogger("stage")
@@ -24,6 +24,31 @@ async def work(name: str = "work", seconds: float = 0.0, fail: str = "") -> dict
 @app.task(max_attempts=1)
 async def echo(value: Any = None) -> Any:
     return value
+
+
+@app.task(max_attempts=1)
+async def greet(name: str = "you") -> dict[str, str]:
+    log.info("greeting %s", name)
+    return {"hello": name}
+
+
+@app.task(max_attempts=1)
+async def breaks(message: str = "it never works") -> None:
+    raise ValueError(message)
+
+
+@app.task(max_attempts=1)
+async def endless() -> None:
+    for number in range(10_000_000):
+        log.info("line %d", number)
+        await asyncio.sleep(0.2)
+
+
+@app.task(max_attempts=3)
+async def careful(ctx: Context) -> str:
+    """Is in no hurry the first time, so that its worker can be killed meanwhile."""
+    await asyncio.sleep(600 if ctx.attempt == 1 else 0.5)
+    return f"attempt {ctx.attempt}"
 
 
 @app.step

@@ -55,6 +55,13 @@ def test_a_node_this_term_never_saw_well_gets_time_to_come_back(sign: Sign) -> N
     assert verdicts([(0, sign), (UNSEEN - 0.1, sign), (UNSEEN, sign)]) == [False, False, True]
 
 
+@pytest.mark.parametrize("sign", [ABSENT, OVERDUE])
+def test_in_a_steady_term_nobody_gets_more_time_than_one_who_was_well(sign: Sign) -> None:
+    memories = liveness.remember({}, [sign], at=0)
+    assert liveness.lost(memories, [sign], at=PATIENCE - 0.1, steady=True) == []
+    assert liveness.lost(memories, [sign], at=PATIENCE, steady=True) == [sign]
+
+
 def test_who_is_not_there_any_more_is_forgotten() -> None:
     assert liveness.remember({"gone": Memory(seen_well=True, missing_since=None)}, [], at=0) == {}
 

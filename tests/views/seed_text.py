@@ -13,6 +13,8 @@ SOURCES = {
     "forge.forge_leaders": ("003", "table", "forge_leaders"),
     "forge.forge_jobs": ("003", "table", "forge_jobs"),
     "forge.forge_cron_runs": ("003", "table", "forge_cron_runs"),
+    "forge.forge_workflow_runs": ("003", "table", "forge_workflow_runs"),
+    "forge.forge_workflow_steps": ("003", "table", "forge_workflow_steps"),
     "forge.forge_migrations": ("003", "table", "forge_migrations"),
     "forge.forge_sessions": ("003", "table", "forge_sessions"),
     "forge.forge_subscriptions": ("003", "table", "forge_subscriptions"),

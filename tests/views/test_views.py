@@ -292,3 +292,74 @@ async def test_the_people_of_an_org_are_shown_as_they_are(tx: Tx) -> None:
         """
     )
     assert found == [("auth0|1", "ada@x.org", "writer", "finance", "Finance", "default")]
+
+
+async def a_run(tx: Tx, **values: Any) -> str:
+    given = {"org_id": DEFAULT_ORG, "kind": "workflow", "name": "checkout", "version": "2", "created_at": PAST, **values}
+    return await put(tx, "runs", **given)
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        ("running", "running"), ("waiting", "waiting"), ("paused", "waiting"), ("blocked", "waiting"),
+        ("completed", "completed"), ("failed", "failed"), ("compensating", "compensating"),
+        ("compensated", "compensated"), ("cancelled", "failed"), ("created", "created"),
+    ],
+)  # fmt: skip
+async def test_a_workflow_run_is_called_what_forge_calls_it(tx: Tx, state: str, word: str) -> None:
+    run = await a_run(tx, state=state)
+    assert await tx.value("select status from forge.forge_workflow_runs where id = %(id)s", {"id": run}) == word
+
+
+async def test_a_workflow_run_shows_its_steps_in_forge_s_words(tx: Tx) -> None:
+    traced = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    run = await a_run(tx, state="waiting", params='{"n": 1}', trace_parent=traced, error='{"message": "oh no"}')
+    await put(tx, "tasks", id=run, org_id=DEFAULT_ORG, kind="workflow:checkout:2", state="scheduled", attempt=1)
+    for number, (node, operation, state, more) in enumerate([
+        ("charge#1", "transaction", "compensated", {"output": '"p-1"', "params": '{"arguments": {"cents": 5}}'}),
+        ("small#2", "start", "completed", {"output": '"id"'}),
+        ("charge#3", "step", "skipped", {"output": '"p-2"'}),
+        ("approval#4", "signal", "completed", {"output": '[{"by": "ada"}, 7]'}),
+        ("ship#5.1.1", "step", "failed", {"error": '{"message": "lost"}'}),
+        ("charge#=third", "step", "pending", {"error": '{"message": "try again"}'}),
+    ]):  # fmt: skip
+        ended = None if state == "pending" else PAST + dt.timedelta(seconds=number)
+        given = {"number": 0 if state == "pending" else number + 1, "started_at": PAST, "finished_at": ended, **more}
+        await put(
+            tx, "steps", run_id=run, org_id=DEFAULT_ORG, frame_id=run, node=node, operation=operation, state=state, **given
+        )
+    found = await tx.rows(
+        """
+        select s.step_name, s.status, s.input, s.result, s.error
+        from forge.forge_workflow_steps as s
+        where s.workflow_run_id = %(run)s
+        order by s.completed_at
+        """,
+        {"run": run},
+    )
+    assert [tuple(row) for row in found] == [
+        ("charge", "compensated", {"cents": 5}, "p-1", None),
+        ("charge#2", "skipped", None, "p-2", None),
+        ("approval", "completed", None, {"by": "ada"}, None),
+        ("ship", "failed", None, None, "lost"),
+        ("charge#3", "pending", None, None, "try again"),
+    ]
+    [shown] = await tx.rows(
+        """
+        select
+            r.workflow_name, r.version, r.input, r.status, r.current_step, r.step_results, r.started_at, r.error, r.trace_id
+        from forge.forge_workflow_runs as r
+        """
+    )
+    assert tuple(shown) == (
+        "checkout", "2", {"n": 1}, "waiting", "charge#3",
+        {"charge": "p-1", "charge#2": "p-2", "approval": {"by": "ada"}}, PAST, "oh no", "0af7651916cd43dd8448eb211c80319c",
+    )  # fmt: skip
+
+
+async def test_a_workflow_run_that_nobody_took_is_created_and_traces_itself(tx: Tx) -> None:
+    run = await a_run(tx, state="running")
+    await put(tx, "tasks", id=run, org_id=DEFAULT_ORG, kind="workflow:checkout:2", state="ready")
+    asked = "select status, current_step, step_results, trace_id from forge.forge_workflow_runs"
+    assert [tuple(row) for row in await tx.rows(asked)] == [("created", None, {}, run.replace("-", ""))]

@@ -3,6 +3,7 @@ import { createRoot } from "react-dom/client";
 
 import { App } from "./app";
 import { loggedOut } from "./base/api";
+import { live } from "./base/live";
 import { begin, session } from "./base/session";
 import { followTheme } from "./base/settings";
 import "./style/colours.css";
@@ -12,7 +13,10 @@ import "./style/table.css";
 import "./style/pages.css";
 
 followTheme();
-loggedOut.listen(() => session.set({ at: "out", why: null }));
+loggedOut.listen(() => {
+  live.stop();
+  session.set({ at: "out", why: null });
+});
 void begin();
 
 const root = document.getElementById("root");

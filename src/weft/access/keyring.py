@@ -85,6 +85,13 @@ def load(settings: Settings, *, create: bool = False) -> Keyring:
     return Keyring(parse(_read(file), where=str(file)))
 
 
+def find(settings: Settings) -> Keyring | None:
+    """The ring, made if it is the embedded database's own; None if nobody has set one up."""
+    if settings.database_url is not None and settings.secret_key is None and settings.secret_key_file is None:
+        return None
+    return load(settings, create=True)
+
+
 def parse(text: str, *, where: str) -> list[bytes]:
     """The keys of a ring; ConfigError names what is wrong, without showing it."""
     lines = [line.strip() for line in text.splitlines()]

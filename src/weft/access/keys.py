@@ -61,13 +61,22 @@ class Found:
 async def create(
     tx: Tx, *, org: uuid.UUID, name: str, role: KeyRole, actor: str, lasts: dt.timedelta | None = None,
     scopes: Sequence[str] = (), request_rate: int | None = None, request_burst: int | None = None,
+    maker: uuid.UUID | None = None,
 ) -> tuple[Key, str]:  # fmt: skip
     """A new key and its text, which nobody can read again. It expires after `lasts`, by the database's clock.
 
     `scopes` hold it to some of what its role may. `request_rate` and `request_burst` are requests a second and at once.
+    `maker` is the key it is made with, which it must not outlive.
     """
     if lasts is not None and lasts <= dt.timedelta(0):
         raise errors.InvalidInput("a key must last longer than nothing")
+    left: dt.timedelta | None = None if maker is None else await tx.value(SQL.key_lasts, {"id": maker})
+    if left is not None and (lasts is None or lasts > left):
+        raise errors.Forbidden(
+            f"your own key expires in {int(left.total_seconds())} seconds, and a key it makes must not last longer; give "
+            f"expires_in, or use a key that lasts",
+            action="give.longer",
+        )
     text = (WORKER_PREFIX if role == "worker" else API_PREFIX) + secrets.token_urlsafe(_SECRET_BYTES)
     row = await tx.row(
         SQL.insert_key,

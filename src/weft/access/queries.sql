@@ -55,6 +55,12 @@ select exists (
         and (k.expires_at is null or k.expires_at > weft.now())
 );
 
+-- How long a key is good for; null: for ever.
+-- name: key_lasts
+select k.expires_at - weft.now()
+from weft.keys as k
+where k.id = %(id)s;
+
 -- name: touch_key
 update weft.keys as k
 set last_used_at = weft.now()

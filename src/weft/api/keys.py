@@ -75,6 +75,7 @@ async def create(call: Call[NewKey, None]) -> MadeKey:
         made, text = await kernel.create(
             tx, org=call.principal.org, name=wanted.name, role=wanted.role, actor=call.principal.actor, lasts=lasts,
             scopes=wanted.scopes, request_rate=wanted.request_rate, request_burst=wanted.request_burst,
+            maker=call.principal.key,
         )  # fmt: skip
     return shown(MadeKey, made, key=text)
 
@@ -108,8 +109,8 @@ OPERATIONS = (
     Operation(
         "POST", "/v1/keys", action="key.write", handler=create, summary="Make a key",
         description="The key is in the answer and never again. There is no Idempotency-Key here: an answer with a secret "
-        "is not kept. Nobody gives away more than they have: an operator's key takes an operator, and a key with scopes "
-        "makes keys within them.",
+        "is not kept. Nobody gives away more than they have: an operator's key takes an operator, a key with scopes "
+        "makes keys within them, and one that expires makes none that outlive it.",
         body=NewKey, answer=MadeKey, status=201, errors=("INVALID_NAME",),
         example={"name": "deploy", "role": "writer", "scopes": ["task.*"]},
         answer_example={**_EXAMPLE, "key": "weft_3pZk1x…"},

@@ -19,6 +19,7 @@ from weft.cluster import nodes
 from weft.flows import look, signs
 from weft.flows.model import OVER
 from weft.jobs import executions, manage
+from weft.journal import audit
 from weft.live.asking import Ask
 from weft.queue import counts, minutes
 from weft.queue import dead as letters
@@ -105,10 +106,15 @@ async def dead(ask: Ask) -> Reading:
     return Reading(Changed(_number(await letters.sign(ask.tx, org=ask.org))))
 
 
+async def trail(ask: Ask) -> Reading:
+    newest = await audit.page(ask.tx, org=ask.org, filter=audit.Filter(), take=1)
+    return Reading(Changed(_number([(str(one.id), one.number) for one in newest])))
+
+
 async def at_a_glance(ask: Ask) -> Reading:
     now = await minutes.now(ask.tx)
     since = now - dt.timedelta(minutes=ask.args.minutes)
-    return Reading(await overview.read(ask.tx, org=ask.org, since=since, until=now, points=ask.args.points))
+    return Reading(await overview.read(ask.tx, org=ask.org, since=since, until=now, points=ask.args.points, now=now))
 
 
 def _number(sign: Any) -> int:
@@ -126,7 +132,7 @@ SUBJECTS = (
         summary="A number that changes when the list of runs may have.",
     ),
     Subject(
-        name="definitions", action="dag.read", args=Nothing, tables=("definitions",), read=definitions,
+        name="definitions", action="dag.read", args=Nothing, tables=("definitions", "workflows"), read=definitions,
         summary="A number that changes when a DAG, a workflow or a flow may have.",
     ),
     Subject(
@@ -148,6 +154,10 @@ SUBJECTS = (
     Subject(
         name="dead", action="dead.read", args=Nothing, tables=("tasks",), read=dead,
         summary="A number that changes when the dead letter list may have.",
+    ),
+    Subject(
+        name="audit", action="audit.read", args=Nothing, tables=(), read=trail, poll=1.0,
+        summary="A number that changes when something was done: keys, users, roles, secrets, settings.",
     ),
     Subject(
         name="overview", action="task.read", args=OfRange, tables=(), read=at_a_glance, poll=1.0,

@@ -1,15 +1,18 @@
 """`/v1/nodes`: the processes that work for your org."""
 
+import dataclasses
 import datetime as dt
 import uuid
 from typing import Annotated
 
 import msgspec
 
-from weft.api import pages
+from weft.api import pages, policy, work_proof
 from weft.api.operation import Call, Operation
+from weft.base import errors
 from weft.cluster import nodes as kernel
 from weft.cluster.model import NodeStatus, SeenNode
+from weft.journal import record
 from weft.queue import counts
 
 Statuses = Annotated[
@@ -49,6 +52,8 @@ class Node(msgspec.Struct, kw_only=True):
     """Seconds since its last beat."""
     lease: float
     """It is given up after so many seconds without a beat."""
+    shared: bool
+    """It serves every org."""
 
 
 class NodePlace(msgspec.Struct, frozen=True):
@@ -79,13 +84,38 @@ async def get(call: Call[None, None]) -> Node:
     return _shown(found, running=running.get(found.id, 0))
 
 
+async def drain(call: Call[None, None]) -> Node:
+    who = call.principal
+    # the engine, because nobody who asks for a user may write to nodes; `one` finds only what the org may see
+    async with call.engine_tx() as tx:
+        found = await kernel.one(tx, id=call.id, org=who.org)
+        if found.shared:
+            try:
+                policy.require(who, _SHARED.action)
+            except errors.Forbidden:
+                await call.service.denials.record(who, _SHARED)
+                raise
+        if not found.concurrency or found.status == "dead":
+            why = "it is dead" if found.concurrency else "it runs no tasks"
+            raise errors.Conflict(f"there is nothing to drain in {call.id}: {why}")
+        if await kernel.drain(tx, id=call.id, org=who.org, shared=found.shared):
+            await record.record(
+                tx, org_id=who.org, actor=who.actor, action="node.drain", object_type="node", object_id=str(call.id),
+                before={"status": found.status}, after={"status": "draining", "host": found.hostname, "pid": found.pid},
+            )  # fmt: skip
+        found = await kernel.one(tx, id=call.id, org=who.org)
+        running = await counts.running_by_node(tx, org=who.org)
+    work_proof.desk(call).claims.heed(str(call.id))
+    return _shown(found, running=running.get(found.id, 0))
+
+
 def _shown(node: SeenNode, *, running: int) -> Node:
     return Node(
         id=node.id, hostname=node.hostname, ip_address=node.ip_address, http_port=node.http_port, pid=node.pid,
         version=node.version, status=node.status, roles=node.roles, queues=node.queues, handlers=node.handlers,
         capabilities=node.capabilities, concurrency=node.concurrency, running=running, asleep=node.asleep,
         started_at=node.started_at, beat_at=node.beat_at, beat_age=round(node.beat_age, 3),
-        lease=node.lease.total_seconds(),
+        lease=node.lease.total_seconds(), shared=node.shared,
     )  # fmt: skip
 
 
@@ -94,7 +124,17 @@ _EXAMPLE = {
     "pid": 4711, "version": "0.1.0", "status": "active", "roles": ["worker"], "queues": ["email"],
     "handlers": ["send_email"], "capabilities": [], "concurrency": 50, "running": 12, "asleep": False,
     "started_at": "2026-01-05T09:30:00Z", "beat_at": "2026-01-05T09:42:10Z", "beat_age": 1.2, "lease": 10.0,
+    "shared": True,
 }  # fmt: skip
+
+_DRAIN = Operation(
+    "POST", "/v1/nodes/{id:uuid}/drain", action="node.drain", handler=drain, summary="Drain a worker",
+    description="It takes no more tasks, ends those it has within its grace time, and stops; one that works over HTTP gets "
+    "nothing more. It hears it with its next beat, and cannot be called back: start another. A worker that serves every "
+    "org is drained by operators only.",
+    answer=Node, errors=("NOT_FOUND", "CONFLICT"), answer_example={**_EXAMPLE, "status": "draining"},
+)  # fmt: skip
+_SHARED = dataclasses.replace(_DRAIN, action="node.drain_shared")
 
 OPERATIONS = (
     Operation(
@@ -106,4 +146,5 @@ OPERATIONS = (
         "GET", "/v1/nodes/{id:uuid}", action="node.read", handler=get, summary="One node", answer=Node,
         errors=("NOT_FOUND",), answer_example=_EXAMPLE,
     ),
+    _DRAIN,
 )  # fmt: skip

@@ -65,6 +65,11 @@ class Overview(msgspec.Struct, kw_only=True, rename={"since": "from", "until": "
     failed: list[int]
     """`failed` and `timed_out`."""
     cancelled: list[int]
+    waiting: list[int]
+    """The most that was seen waiting in the step; it is looked at once a minute."""
+    running: list[int]
+    oldest: list[float]
+    """For how many seconds the oldest of them had waited, at most."""
     queues: Waiting
     schedule_lag: float
     """Seconds by which the job that is most overdue is late; 0 if none is."""
@@ -83,23 +88,33 @@ async def overview(call: Call[None, OverviewQuery]) -> Overview:
         since = query.since or until - dt.timedelta(hours=1)
         if not since < until or until - since > _LONGEST:
             raise errors.InvalidInput("`from` must be before `to`, by at most 60 days")
-        return await read(tx, org=call.principal.org, since=since, until=until, points=query.points, queue=query.queue or "")
+        return await read(
+            tx, org=call.principal.org, since=since, until=until, points=query.points, queue=query.queue or "", now=now
+        )
 
 
 async def read(
-    tx: Tx, *, org: uuid.UUID, since: dt.datetime, until: dt.datetime, points: int, queue: str = ""
+    tx: Tx, *, org: uuid.UUID, since: dt.datetime, until: dt.datetime, points: int, now: dt.datetime, queue: str = ""
 ) -> Overview:
     """The numbers of a range, whose steps are made whole minutes."""
     since, step, points = steps(since, until, points=points)
     ended = await minutes.ended(tx, org=org, since=since, step=step, points=points, queue=queue)
+    depths = await minutes.depths(tx, org=org, since=since, step=step, points=points, queue=queue)
     states = await counts.by_state(tx, org=org)
     queues = await counts.queues(tx, org=org, names=await counts.names(tx, org=org, take=_QUEUES))
     oldest = max((one.oldest_ready for one in queues if one.ready.count), default=None)
+    if since <= now < since + step * points:
+        # nobody has looked in this minute yet
+        place, here = (now - since) // step, [one for one in queues if queue in ("", one.queue)]
+        depths.ready[place] = max(depths.ready[place], sum(one.ready.count for one in here))
+        depths.running[place] = max(depths.running[place], sum(one.running.count for one in here))
+        depths.oldest[place] = round(max([depths.oldest[place], *(one.oldest_ready for one in here)]), 1)
     late = await lag.look(tx, org=org)
     workers = await nodes.workers(tx, org=org)
     return Overview(
         since=since, until=since + step * points, step=step.total_seconds(), completed=ended.completed,
-        failed=ended.failed, cancelled=ended.cancelled, schedule_lag=late.seconds, late_jobs=late.jobs,
+        failed=ended.failed, cancelled=ended.cancelled, waiting=depths.ready, running=depths.running, oldest=depths.oldest,
+        schedule_lag=late.seconds, late_jobs=late.jobs,
         dead=states["dead"].count,
         queues=Waiting(
             ready=states["ready"].count, scheduled=states["scheduled"].count, blocked=states["blocked"].count,
@@ -124,7 +139,7 @@ def steps(since: dt.datetime, until: dt.datetime, *, points: int) -> tuple[dt.da
 
 _EXAMPLE: dict[str, Any] = {
     "from": "2026-01-05T09:00:00Z", "to": "2026-01-05T09:03:00Z", "step": 60.0, "completed": [120, 118, 40],
-    "failed": [0, 2, 0], "cancelled": [0, 0, 0],
+    "failed": [0, 2, 0], "cancelled": [0, 0, 0], "waiting": [0, 40, 3], "running": [5, 20, 5], "oldest": [0.0, 3.2, 0.4],
     "queues": {"ready": 3, "scheduled": 12, "blocked": 0, "running": 5, "oldest_ready": 0.4}, "schedule_lag": 0.0,
     "late_jobs": 0, "workers": {"active": 2, "draining": 0, "dead": 0, "slots": 40, "running": 5}, "dead": 1,
 }  # fmt: skip

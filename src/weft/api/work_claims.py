@@ -58,6 +58,8 @@ class Present:
 
     node: Node
     wakefulness: Wakefulness = dataclasses.field(default_factory=Wakefulness)
+    draining: bool = False
+    """It was told to take no more, or said so: it gets nothing."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,7 +112,7 @@ class Claims:
         try:
             while True:
                 event.clear()
-                tasks = await self._take_whole(asked, since=since)
+                tasks = [] if present.draining else await self._take_whole(asked, since=since)
                 now = time.monotonic()
                 if len(tasks) >= HEAVY and present.wakefulness.heavy(now):
                     await self._say(present, asleep=False)
@@ -165,9 +167,15 @@ class Claims:
         self._beaten[node_id] = now
         async with self._database.once() as tx:
             answer = await nodes.beat(tx, node_id=node_id, draining=draining, vitals=Vitals())
+        if (present := self._present.get(node_id)) is not None:
+            present.draining = draining or answer.drain
         if answer.previous is None:
             # swept away while it was silent: its next claim makes it known again
             self._present.pop(node_id, None)
+
+    def heed(self, node_id: str) -> None:
+        """Something was said of a worker that its next sign of life should learn. Elsewhere it does within BEAT_EVERY."""
+        self._beaten.pop(node_id, None)
 
     async def gone(self, node_id: str) -> None:
         """A worker that leaves."""

@@ -8,6 +8,7 @@ import msgspec
 
 from weft.api import fields, pages
 from weft.api.operation import Answer, Call, Operation
+from weft.api.shown import shown
 from weft.base import json
 from weft.flows import steering, workflows
 from weft.journal import record
@@ -22,6 +23,8 @@ class Workflow(msgspec.Struct, kw_only=True):
     signals: list[str] | None
     """The only ones it takes; null: any."""
     declared_at: dt.datetime
+    schema: dict[str, Any] | None
+    """Of its arguments, as JSON schema; null: not known."""
 
 
 class NewRun(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -47,19 +50,13 @@ class Place(msgspec.Struct, array_like=True):
     version: str
 
 
-class WorkflowPage(msgspec.Struct):
-    items: list[Workflow]
-    next_cursor: str | None
-
-
-async def page(call: Call[None, pages.Paging]) -> WorkflowPage:
+async def page(call: Call[None, pages.Paging]) -> pages.Page[Workflow]:
     place = call.query.place(Place)
     async with call.tx() as tx:
         found = await steering.declarations(
             tx, after=(place.name, place.version) if place else ("", ""), take=call.query.limit + 1
         )
-    shown = pages.page(found, limit=call.query.limit, show=_shown, place=lambda one: Place(one.name, one.version))
-    return WorkflowPage(shown.items, shown.next_cursor)
+    return pages.page(found, limit=call.query.limit, show=_shown, place=lambda one: Place(one.name, one.version))
 
 
 async def start(call: Call[NewRun, None]) -> Answer:
@@ -79,19 +76,20 @@ async def start(call: Call[NewRun, None]) -> Answer:
 
 
 def _shown(one: steering.Declaration) -> Workflow:
-    return Workflow(**{name: getattr(one, name) for name in Workflow.__struct_fields__})
+    return shown(Workflow, one)
 
 
 _ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
 _WORKFLOW = {
     "name": "checkout", "version": "2", "queue": "default", "signals": ["approval"],
     "declared_at": "2026-01-15T02:00:00Z",
+    "schema": {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]},
 }  # fmt: skip
 
 OPERATIONS = (
     Operation(
         "GET", "/v1/workflows", action="workflow.read", handler=page, summary="Workflows that workers have declared",
-        query=pages.Paging, answer=WorkflowPage, answer_example={"items": [_WORKFLOW], "next_cursor": None},
+        query=pages.Paging, answer=pages.Page[Workflow], answer_example={"items": [_WORKFLOW], "next_cursor": None},
     ),
     Operation(
         "POST", "/v1/workflows/{name:path}/start", action="workflow.run", handler=start, summary="Start a run of a workflow",

@@ -4,6 +4,7 @@ Payloads and results must be JSON objects or values that PostgreSQL's jsonb can 
 NaN, at most `MAX_BYTES` long and `MAX_DEPTH` deep. Whatever cannot be stored is refused before it is sent.
 """
 
+import decimal
 import math
 from typing import Any
 
@@ -13,7 +14,6 @@ from weft.base import errors
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
-
 
 
 def _written(value: Any) -> Any:
@@ -59,6 +59,26 @@ def text(value: Any, *, what: str = "payload") -> str:
     if encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
         raise errors.InvalidPayload(f"{what} is nested deeper than {MAX_DEPTH} levels; flatten it")
     return encoded.decode()
+
+
+def as_stored(encoded: str) -> str:
+    """JSON text as jsonb gives it back: short keys first, whole numbers without an exponent. Whoever goes on with a value
+    before it was read from the database must see the same one, in the same order."""
+    if "{" not in encoded and "e" not in encoded and "-0" not in encoded:
+        return encoded
+    return _encoder.encode(_stored(_decoder.decode(encoded))).decode()
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, dict):
+        ordered = sorted(value.items(), key=lambda item: (len(key := item[0].encode()), key))
+        return {key: _stored(inner) for key, inner in ordered}
+    if isinstance(value, list):
+        return [_stored(inner) for inner in value]
+    if isinstance(value, float):
+        # what is written with an exponent: jsonb keeps all its digits, and no sign of a zero
+        return int(decimal.Decimal(repr(value))) if abs(value) >= 1e16 else value + 0.0
+    return value
 
 
 def depth(value: Any) -> int:

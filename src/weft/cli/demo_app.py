@@ -114,7 +114,7 @@ async def produce() -> None:
         match turn % 20:
             case 0 | 10:
                 await app.enqueue(flaky)
-            case 1 | 8 | 15:
+            case 1 | 4 | 6 | 8 | 12 | 15 | 18:
                 await app.enqueue(report)
             case 3 | 13:
                 await app.enqueue(reminder, {"text": "it is time"}, delay="6s")

@@ -20,7 +20,7 @@ COMMANDS = {
     "dead": ("weft.cli.dead:dead", "The dead letter list: look, redrive, discard."),
     "queues": ("weft.cli.queues:queues", "Look at queues, pause, resume and limit them."),
     "live": ("weft.cli.live:live", "Watch SUBJECT: print what it is, and again whenever that changed."),
-    "nodes": ("weft.cli.nodes:nodes", "Look at the processes that are Weft's: workers and servers."),
+    "nodes": ("weft.cli.nodes:nodes", "Look at the processes that are Weft's, workers and servers; drain a worker."),
     "locks": ("weft.cli.locks:locks", "Look at named locks that are held, and release them."),
     "jobs": ("weft.cli.jobs:jobs", "Make jobs that fire by the clock, look at them and steer them."),
     "cron": ("weft.cli.cron:cron", "Look at cron expressions."),

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.base import errors
-from weft.cli import connecting, listing, output, showing
+from weft.cli import connecting, listing, loop, output, showing
 from weft.cli.connecting import Where
 from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
@@ -19,7 +19,7 @@ STATUSES = ("starting", "active", "draining", "dead")
 
 @click.group(cls=Listing)
 def nodes() -> None:
-    """Look at the processes that are Weft's: workers and servers. `weft nodes` alone lists."""
+    """Look at the processes that are Weft's, workers and servers; drain a worker. `weft nodes` alone lists."""
 
 
 @nodes.command(name="list", epilog="\b\nExamples:\n  weft nodes list --watch\n  weft nodes list --status dead")
@@ -48,15 +48,40 @@ def list_nodes(
 @output.as_json
 def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> None:
     """Everything about one node."""
-    try:
-        wanted = connecting.task_id(id)
-    except errors.InvalidInput:
-        raise errors.InvalidInput(f"{id!r} is not a node id (a UUID); `weft nodes` shows them") from None
+    wanted = _id(id)
 
     async def look(client: Client) -> Any:
         return await client.get(clients.path("/v1/nodes/{}", wanted))
 
     showing.present(look, _one, where=where, every=every if watch else None, as_json=as_json)
+
+
+@nodes.command(epilog="Example: weft nodes drain 0f8fad5b-d9cb-469f-a165-70867728950e")
+@click.argument("id")
+@connecting.options
+@output.as_json
+def drain(*, id: str, where: Where, as_json: bool) -> None:
+    """Let a worker take no more tasks, end those it has, and stop.
+
+    What it cannot end within its --grace is given back and run elsewhere. A worker over HTTP gets nothing more; stop it
+    yourself. There is no way back: start another one.
+    """
+    wanted = _id(id)
+
+    async def drained() -> Any:
+        async with connecting.connected(where) as client:
+            return await client.post(clients.path("/v1/nodes/{}/drain", wanted))
+
+    node = loop.run(drained())
+    said = f"{node['hostname']}:{node['pid']} drains; tasks it still runs: {node['running']}"
+    output.write_json(node) if as_json else click.echo(said)
+
+
+def _id(text: str) -> str:
+    try:
+        return connecting.task_id(text)
+    except errors.InvalidInput:
+        raise errors.InvalidInput(f"{text!r} is not a node id (a UUID); `weft nodes` shows them") from None
 
 
 def _table(found: Gathered) -> RenderableType:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from weft.cli import changes
 from weft.cli.main import WRONG
+from weft.cli.working import DRAINED
 
 _LOOK_EVERY = 0.5
 _GRACE = 10.0
@@ -86,7 +87,9 @@ class Reloading:
         async for line in process.stdout:
             self._say(line.decode(errors="replace").rstrip())
         code = await process.wait()
-        if code:
+        if code == DRAINED:
+            self._say("the worker was drained")
+        elif code:
             again = "" if self._folder is None else "; change the code to start it again"
             self._say(f"the worker ended with exit code {code}{again}")
 

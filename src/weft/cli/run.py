@@ -1,5 +1,7 @@
 """`weft run`: runs of DAGs and workflows, and what can be done to those of workflows."""
 
+import asyncio
+import time
 from typing import Any
 
 import click
@@ -13,6 +15,7 @@ from weft.cli.connecting import Where
 from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
 from weft.client.client import Client
+from weft.flows.model import OVER
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 STATES = (
@@ -65,6 +68,19 @@ def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> 
         return {**found, "steps": [step async for step in client.pages(path, most=1000)]}
 
     showing.present(look, _tree, where=where, every=every if watch else None, as_json=as_json)
+
+
+@run.command(epilog=f"\b\nExamples:\n  weft run wait {_ID}\n  weft run wait {_ID} --for waiting --timeout 60")
+@click.argument("id")
+@click.option("--for", "states", multiple=True, type=click.Choice(STATES),
+              help="Wait for this state, not for the end. Repeatable.")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(0), default=600.0, metavar="SECONDS", help="How long to wait (600).")
+@connecting.options
+@as_json
+def wait(*, id: str, states: tuple[str, ...], timeout: float, where: Where, as_json: bool) -> None:
+    """Wait until a run has completed, or is in a state; an error, if it ends otherwise or not in time."""
+    found = loop.run(_reached(run_id(id), states or ("completed",), timeout=timeout, where=where))
+    output.write_json(found) if as_json else click.echo(found["state"])
 
 
 @run.command(epilog=f"\b\nExamples:\n  weft run signal {_ID} approval true\n  weft run signal {_ID} paid '{{\"cents\": 5}}'")
@@ -203,6 +219,21 @@ def given(text: str | None, *, what: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise errors.InvalidInput(f"{what} is not JSON: {error}; quote texts: '\"like this\"'") from None
+
+
+async def _reached(id: str, states: tuple[str, ...], *, timeout: float, where: Where) -> Any:
+    pause, ends = 0.1, time.monotonic() + timeout
+    async with connecting.connected(where) as client:
+        while True:
+            found = await client.get(clients.path("/v1/runs/{}", id))
+            if found["state"] in states:
+                return found
+            if found["state"] in OVER:
+                raise errors.Conflict(f"the run is {found['state']}; see what became of it with: weft run show {id}")
+            if time.monotonic() >= ends:
+                raise errors.ResultTimeout(f"run {id} is {found['state']} after {timeout:g} s; it goes on")
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, 1.0)
 
 
 def _post(id: str, verb: str, body: Any, *, said: str | None, where: Where, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from weft.access import keyring, secrets
+from weft.access import keyring, secrets, webhook_keys
 from weft.app import App
 from weft.base import errors
 from weft.cli import connecting, loop, output
@@ -124,8 +124,9 @@ async def _rotate() -> tuple[int, dict[str, int], keyring.Keyring]:
         while True:
             async with app.tx() as tx:
                 batch = await secrets.rotate(tx, ring, actor=connecting.actor())
-            done += batch
-            if batch < secrets.BATCH:
+                hooks = await webhook_keys.rotate(tx, ring)
+            done += batch + hooks
+            if batch < secrets.BATCH and hooks < webhook_keys.BATCH:
                 break
         async with app.tx() as tx:
             return done, await secrets.by_key(tx), ring

@@ -1,6 +1,7 @@
 """Several worker processes under one: a child that dies is replaced, and so is one that ends itself, used up.
 
     supervisor ──spawn──▶ child ──exit 0──▶ used up: another at once
+                                ──exit 4──▶ drained from elsewhere: nobody takes its place
                                 ──exit 2──▶ what it was told is wrong: all stop, exit 2
                                 ──else────▶ died: another after a pause that doubles while they die young
 
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 
 from weft.cli.main import FAILED, WRONG
 from weft.cli.stopping import Stopping
-from weft.cli.working import Work
+from weft.cli.working import DRAINED, Work
 
 log = logging.getLogger("weft.cli")
 
@@ -79,7 +80,10 @@ class Supervisor:
             began = time.monotonic()
             code = await self._live(number)
             if self._stopping.asked.is_set():
-                return code
+                return 0 if code == DRAINED else code
+            if code == DRAINED:
+                log.info("worker process %d was drained", number)
+                return 0
             if code == WRONG:
                 self._stopping.ask()
                 return code

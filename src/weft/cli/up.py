@@ -33,4 +33,4 @@ def up(*, target: str, host: str, port: int, concurrency: int, grace: float, log
 async def _up(app: App, told: Work, *, host: str, port: int) -> None:
     async with app, serving.served(app, host=host, port=port, lead=False) as url:
         click.echo(f"weft server is ready at {url}", err=True)
-        await working.serve(app, told)
+        await working.serve(app, told, stay=True)

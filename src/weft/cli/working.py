@@ -24,6 +24,9 @@ from weft.worker.worker import Worker
 
 log = logging.getLogger("weft.cli")
 
+DRAINED = 4
+"""The exit code of a supervised worker that was drained from elsewhere: nobody is to take its place."""
+
 _LOOK_EVERY = 0.25
 _STATM = Path("/proc/self/statm")
 
@@ -53,12 +56,13 @@ def work(told: Work) -> None:
     """Works in this process until it has drained."""
     app = running.load_app(told.target)
     set_up_logging(told.log_level)
-    running.run(serve(app, told))
-    leave_threads()
+    drained = running.run(serve(app, told))
+    leave_threads(DRAINED if drained and told.supervised else 0)
 
 
-async def serve(app: App, told: Work) -> None:
-    """The life of a worker, from the first signal handler to the last settled task."""
+async def serve(app: App, told: Work, *, stay: bool = False) -> bool:
+    """The life of a worker, from the first signal handler to the last settled task; whether it was drained from elsewhere.
+    With `stay` that is not the end: a signal is waited for."""
     stopping = Stopping()
     stopping.install()
     if told.supervised:
@@ -81,6 +85,9 @@ async def serve(app: App, told: Work) -> None:
             why = await _until(stopping, worker, told)
             log.info("%s: draining, for at most %g s; signal again to stop at once", why, told.grace)
     log.info("drained: %d attempts ended here", worker.settled)
+    if worker.drained and stay:
+        await stopping.asked.wait()
+    return worker.drained
 
 
 def roles(*, lead: bool) -> tuple[str, ...]:
@@ -98,14 +105,16 @@ def set_up_logging(level: str) -> None:
         logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
-def leave_threads() -> None:
+def leave_threads(code: int = 0) -> None:
     """Exits at once if a handler's thread would not end: Python would wait for it for ever."""
     stuck = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
     if stuck:
         log.warning("%d threads did not stop when told; their tasks were given back", len(stuck))
         logging.shutdown()
         sys.stdout.flush()
-        os._exit(0)
+        os._exit(code)
+    if code:
+        sys.exit(code)
 
 
 def resident() -> float:
@@ -120,7 +129,7 @@ def resident() -> float:
 
 async def _until(stopping: Stopping, worker: Worker, told: Work) -> str:
     """Waits for a reason to stop; answers it."""
-    reasons: list[Coroutine[Any, Any, str]] = [_asked(stopping), _broken(), _used_up(worker, told)]
+    reasons: list[Coroutine[Any, Any, str]] = [_asked(stopping), _broken(worker), _used_up(worker, told)]
     waiting = [asyncio.create_task(one) for one in reasons]
     try:
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -135,11 +144,11 @@ async def _asked(stopping: Stopping) -> str:
     return "asked to stop"
 
 
-async def _broken() -> str:
-    """Ends when the worker's own loop has: `app.worker` then raises what broke it."""
+async def _broken(worker: Worker) -> str:
+    """Ends when the worker's own loop has: it was drained from elsewhere, or `app.worker` then raises what broke it."""
     name = Worker.run.__qualname__
     await asyncio.wait([one for one in asyncio.all_tasks() if getattr(one.get_coro(), "__qualname__", "") == name])
-    return "the worker broke"
+    return "told to drain" if worker.drained else "the worker broke"
 
 
 async def _used_up(worker: Worker, told: Work) -> str:

@@ -9,7 +9,7 @@
        ▲                                                 │
        └── connection broke · renew refused · resigned ──┘
 
-Node states: starting → active ⇄ draining; dead after its lease without a beat, or at once if its liveness lock is
+Node states: starting → active → draining; dead after its lease without a beat, or at once if its liveness lock is
 gone; active again with its next beat, whose answer says that its leases must be verified.
 
 Invariants. The advisory lock says who may lead; the *term* makes it safe: each write a leader makes carries

@@ -21,6 +21,17 @@ def key(role: str) -> int:
     return zlib.crc32(role.encode()) & 0x7FFFFFFF
 
 
+def heir_key(role: str) -> int:
+    """That of the first in line."""
+    return key(f"{role} heir")
+
+
+async def inherit(tx: Tx, *, role: str) -> bool:
+    """For the heir: takes the role's lock if it is free, and leaves the line. Writes nothing."""
+    arguments = {"leader_class": LEADER_CLASS, "leader_key": key(role), "heir_key": heir_key(role)}
+    return bool(await tx.value(SQL.inherit, arguments))
+
+
 async def listen(tx: Tx) -> None:
     """From now on this session hears when a leader resigns."""
     await tx.run("listen weft_leader")  # no named statement: it cannot be prepared

@@ -65,6 +65,8 @@ class SeenNode:
     beat_age: float
     """Seconds since its last beat."""
     lease: dt.timedelta
+    shared: bool
+    """It serves every org."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,8 +86,12 @@ class BeatAnswer:
     """The leader's lock is now this session's."""
     renewed: bool = False
     """The term is still this node's."""
+    heir: bool = False
+    """The heir's lock is this session's: it is the first in line to lead next."""
     revived: bool = False
     """The node had been given up: what it holds may have been taken away."""
+    drain: bool = False
+    """Somebody wants it to take no more work, or it said so itself."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

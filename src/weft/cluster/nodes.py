@@ -101,9 +101,10 @@ async def beat(
     role: str = "",
     term: int | None = None,
     attempt: bool = False,
+    heir: bool = False,
 ) -> BeatAnswer:
-    """One beat. A leader of `role` renews its `term` with it; a candidate attempts to get the role's lock, which must
-    not be its own already (a session can lock twice)."""
+    """One beat. A leader of `role` renews its `term` with it; a candidate attempts to get the role's lock, or else the
+    heir's, which must not be its own already (a session can lock twice): `heir` says whether the latter is."""
     found = await tx.row(
         SQL.beat,
         {
@@ -117,17 +118,28 @@ async def beat(
             "leader_lease": leaders.LEASE,
             "leader_class": leaders.LEADER_CLASS,
             "leader_key": leaders.key(role),
+            "heir": heir,
+            "heir_key": leaders.heir_key(role),
         },
     )
     if found is None:
         return BeatAnswer(previous=None, revived=True)
-    previous, elected, renewed = found
-    return BeatAnswer(previous=previous, elected=elected, renewed=renewed, revived=previous == "dead")
+    previous, elected, renewed, heir = found
+    return BeatAnswer(
+        previous=previous, elected=elected, renewed=renewed, heir=heir, revived=previous == "dead",
+        drain=previous == "draining",
+    )  # fmt: skip
 
 
 async def serve(tx: Tx, *, node_id: str, handlers: Sequence[str]) -> None:
     """Says what the node has handlers for, from now on."""
     await tx.run(SQL.serve, {"node_id": node_id, "handlers": list(handlers)})
+
+
+async def drain(tx: Tx, *, id: uuid.UUID, org: uuid.UUID, shared: bool) -> bool:
+    """Tells a node to take no more work; it hears it with its next beat. `shared`: also one that serves every org.
+    False: it is none of those, or does so already, or is dead."""
+    return await tx.run(SQL.drain_node, {"node_id": id, "org_id": org, "shared": shared}) > 0
 
 
 async def sleep(tx: Tx, *, node_id: str, asleep: bool) -> None:

@@ -1,6 +1,7 @@
 """`Pulse`: the one reserved connection of a node. It keeps the node alive and, of a candidate, tries to lead.
 
-An idle standby costs one statement per beat. Between beats the socket is watched, so a connection that breaks is
+An idle standby costs one statement per beat; the first in line, the *heir*, looks twice a second whether the leader's place
+is free, so that somebody leads again soon after a crash. Between beats the socket is watched, so a connection that breaks is
 noticed at once, not with the next beat; a notification on it (a leader resigned) makes the next beat come at once too.
 A beat without an answer is cut off. Whatever breaks, leadership is lost first and everything else made anew.
 """
@@ -25,18 +26,23 @@ log = logging.getLogger("weft.cluster.pulse")
 
 EVERY = dt.timedelta(seconds=2.5)
 EVERY_LEADING = dt.timedelta(seconds=1)
+EVERY_HEIR = dt.timedelta(seconds=0.5)
 _TERM_PAUSE = 0.1  # between tries for a term while a transaction of the old one is open
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0  # a new leader gives nodes that are not back yet upkeep.liveness.UNSEEN_PATIENCE
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class _Link:
     """The connection while it lives."""
 
     tx: Tx
     socket: int
     liveness: int
+    refused: bool = False
+    """Somebody else led while it stood."""
+    heir: bool = False
+    """It holds the heir's lock."""
 
 
 class Pulse:
@@ -45,6 +51,8 @@ class Pulse:
     def __init__(self, database: Database, *, node: Node, every: dt.timedelta = EVERY) -> None:
         self.node = node
         self.term: int | None = None
+        self.steady = False
+        """Elected over a connection that outlived its forerunner: what took that one away did not break it."""
         self.last_beat = -float("inf")
         """When the last answered beat was sent, on the monotonic clock."""
         self.vitals: Callable[[], Vitals] = Vitals
@@ -119,8 +127,8 @@ class Pulse:
     async def _live(self, link: _Link) -> None:
         """Beats until told to stop, then leaves."""
         while not self._stopping:
-            await self._rest(link)
-            if not self._stopping:
+            due = await self._rest(link)
+            if not self._stopping and (due or await self._inherits(link)):
                 await self._beat(link)
         with self._cutting(link):
             if self._holding:
@@ -176,6 +184,7 @@ class Pulse:
         self._pause = 0.0
         answer = dataclasses.replace(answer, revived=answer.revived or self._forgotten)
         self._forgotten = False
+        self._draining = self._draining or answer.drain
         for tell in list(self.on_beat):
             try:
                 tell(answer)
@@ -191,11 +200,21 @@ class Pulse:
             role=leaders.SCHEDULER,
             term=self.term,
             attempt=self._candidate and not self._holding,
+            heir=link.heir,
         )
+
+    async def _inherits(self, link: _Link) -> bool:
+        """The heir's look, a statement that writes nothing."""
+        with self._cutting(link):
+            self._holding = await leaders.inherit(link.tx, role=leaders.SCHEDULER)
+            link.heir = not self._holding
+        return self._holding
 
     async def _lead(self, link: _Link, answer: BeatAnswer) -> None:
         """What a beat's answer means for leadership."""
         self._holding = self._holding or answer.elected
+        link.heir = answer.heir
+        link.refused = link.refused or not self._holding
         if self.term is not None and not answer.renewed:
             log.warning("term %s is not ours any more", self.term)
             term = self.term
@@ -206,6 +225,7 @@ class Pulse:
             if self.term is not None:
                 crash.point("lead: term taken")
                 log.info("node %s leads, term %s", self.node.id, self.term)
+                self.steady = link.refused
                 self._deposed.clear()
                 self._elected.set()
 
@@ -215,8 +235,9 @@ class Pulse:
         self._elected.clear()
         self._deposed.set()
 
-    async def _rest(self, link: _Link) -> None:
-        """Until the next beat is due, or something happens on the connection, or somebody wakes us."""
+    async def _rest(self, link: _Link) -> bool:
+        """Until the next beat is due, or something happens on the connection, or somebody wakes us; not so long for an heir.
+        Answers whether to beat."""
         if self.term is not None:
             pause = EVERY_LEADING.total_seconds()
         else:
@@ -224,7 +245,10 @@ class Pulse:
         loop = asyncio.get_running_loop()
         loop.add_reader(link.socket, self._wake.set)
         try:
-            await _wait(self._wake, longest=self.last_beat + pause - time.monotonic())
+            left = self.last_beat + pause - time.monotonic()
+            looks = link.heir and not self._holding and left > EVERY_HEIR.total_seconds()
+            woken = await _wait(self._wake, longest=EVERY_HEIR.total_seconds() if looks else left)
+            return woken or not looks
         finally:
             loop.remove_reader(link.socket)
 
@@ -245,11 +269,13 @@ class Pulse:
             timer.cancel()
 
 
-async def _wait(event: asyncio.Event, *, longest: float) -> None:
+async def _wait(event: asyncio.Event, *, longest: float) -> bool:
+    """Whether it came."""
     try:
         async with asyncio.timeout(longest):
             await event.wait()
+        return True
     except TimeoutError:
-        pass
+        return False
     finally:
         event.clear()

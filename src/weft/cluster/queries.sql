@@ -24,7 +24,9 @@ set hostname = excluded.hostname,
 returning n.status;
 
 -- Everything a node needs with every beat, in one statement. The row is locked before it is read: whoever gives
--- the node up at this moment is waited for, and seen. Leadership: one who leads renews, one who would tries the lock.
+-- the node up at this moment is waited for, and seen. Leadership: one who leads renews, one who would tries the lock, or
+-- to be the first in line, which it is no more when it leads.
+-- Who was told to drain stays so, however often it says that it is active: its answer tells it.
 -- name: beat
 with before as materialized (
     select n.id, n.status
@@ -35,7 +37,7 @@ with before as materialized (
 beaten as (
     update weft.nodes as n
     set beat_at = weft.now(),
-        status = %(status)s,
+        status = case when b.status = 'draining' then b.status else %(status)s end,
         asleep = coalesce(%(asleep)s::boolean, n.asleep),
         handled = coalesce(%(handled)s::jsonb, n.handled)
     from before as b
@@ -46,17 +48,34 @@ renewed as (
     set lease_until = weft.now() + %(leader_lease)s
     where l.role = %(role)s and l.term = %(term)s::bigint and l.node_id = %(node_id)s::uuid
     returning l.term
+),
+tried as materialized (
+    select
+        b.status,
+        case when %(attempt)s then pg_try_advisory_lock(%(leader_class)s, %(leader_key)s) else false end as elected
+    from before as b
 )
 select
-    b.status,
-    case when %(attempt)s then pg_try_advisory_lock(%(leader_class)s, %(leader_key)s) else false end,
-    exists (select from renewed)
-from before as b;
+    t.status,
+    t.elected,
+    exists (select from renewed),
+    case
+        when t.elected and %(heir)s then pg_advisory_unlock(%(leader_class)s, %(heir_key)s) is null
+        when not t.elected and %(attempt)s and not %(heir)s then pg_try_advisory_lock(%(leader_class)s, %(heir_key)s)
+        else %(heir)s
+    end
+from tried as t;
 
 -- name: serve
 update weft.nodes
 set handlers = %(handlers)s::text[]
 where id = %(node_id)s::uuid;
+
+-- name: drain_node
+update weft.nodes as n
+set status = 'draining'
+where n.id = %(node_id)s and n.status in ('starting', 'active')
+    and (n.org_id = %(org_id)s or (n.org_id is null and %(shared)s));
 
 -- name: sleep
 update weft.nodes
@@ -122,7 +141,7 @@ order by n.started_at, n.id;
 select
     n.id, n.hostname, n.ip_address, n.http_port, n.pid, n.version, n.status, n.roles, n.queues, n.handlers,
     n.capabilities, n.concurrency, n.asleep, n.started_at, n.beat_at,
-    extract(epoch from weft.now() - n.beat_at)::double precision, n.lease
+    extract(epoch from weft.now() - n.beat_at)::double precision, n.lease, n.org_id is null
 from weft.nodes as n
 where n.status = any(%(statuses)s::text[])
     and (n.org_id is null or n.org_id = %(org_id)s)
@@ -155,6 +174,15 @@ set node_id = %(node_id)s::uuid,
 from free as f
 where l.role = f.role
 returning l.term;
+
+-- The heir leaves the line when the leader's place was free: somebody else may then be next.
+-- name: inherit
+select
+    case
+        when pg_try_advisory_lock(%(leader_class)s, %(leader_key)s)
+        then pg_advisory_unlock(%(leader_class)s, %(heir_key)s) is not null
+        else false
+    end;
 
 -- `for key share` lets the leader renew meanwhile (no key changes) and stands against take_term's `for update`.
 -- name: fence

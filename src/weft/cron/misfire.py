@@ -93,8 +93,12 @@ def due(when: When, waiting: dt.datetime, now: dt.datetime) -> Firing:
         return Firing((), None)
     if waiting > clock:
         return Firing((), waiting)
-    latest = _latest(when, waiting, clock)
-    following = _after(when, max(clock, latest))
+    following = _after(when, waiting)
+    if following is not None and following > clock and (when.start is None or when.start <= waiting):
+        latest = waiting  # as good as always: nothing was missed
+    else:
+        latest = _latest(when, waiting, clock)
+        following = _after(when, max(clock, latest))
     match when.misfire:
         case "fire_once":
             return Firing((latest,), following, None if latest == waiting else waiting)

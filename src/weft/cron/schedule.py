@@ -139,7 +139,13 @@ def parse(text: str) -> Schedule:
 
 def after(schedule: Schedule, zone: Zone, moment: dt.datetime) -> dt.datetime | None:
     """The first time after a moment, in UTC; None if there is none in the next forty years."""
-    minute = zones.minutes(moment) + 1
+    return _after(schedule, zone, zones.minutes(moment) + 1)
+
+
+# what falls due together was mostly written alike
+@functools.lru_cache(maxsize=16_384)
+def _after(schedule: Schedule, zone: Zone, minute: int) -> dt.datetime | None:
+    """The first time that is not before a minute."""
     far = min(minute + _FAR, zones.LAST)
     while minute < far:
         number = zone.at(minute)

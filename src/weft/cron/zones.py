@@ -38,6 +38,7 @@ class Zone:
     def __init__(self, info: zoneinfo.ZoneInfo) -> None:
         self.name = info.key
         self._info = info
+        self._epoch = EPOCH.replace(tzinfo=info)
         self._starts = [_FIRST]
         self._offsets = [self._ask(_FIRST)]
         self._known = _FIRST
@@ -79,9 +80,9 @@ class Zone:
         return high
 
     def _ask(self, minute: int) -> int:
-        offset = (EPOCH + dt.timedelta(minutes=minute)).astimezone(self._info).utcoffset()
+        offset = self._info.fromutc(self._epoch + dt.timedelta(minutes=minute)).utcoffset()
         assert offset is not None
-        return offset // dt.timedelta(minutes=1)
+        return _whole(offset)
 
 
 @functools.cache
@@ -98,11 +99,16 @@ def zone(name: str) -> Zone:
 
 def minutes(moment: dt.datetime) -> int:
     """The minute a moment is in."""
-    return (moment - EPOCH) // dt.timedelta(minutes=1)
+    return _whole(moment - EPOCH)
 
 
 def moment(minute: int) -> dt.datetime:
     return EPOCH + dt.timedelta(minutes=minute)
+
+
+def _whole(span: dt.timedelta) -> int:
+    """Its minutes, rounded down: a good deal faster than to divide it."""
+    return span.days * 1440 + span.seconds // 60
 
 
 @functools.cache

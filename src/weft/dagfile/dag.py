@@ -2,7 +2,7 @@
 
 import datetime as dt
 import hashlib
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -121,7 +121,5 @@ class Dag(msgspec.Struct, frozen=True, omit_defaults=True):
         """What names this very content: SHA-256 of its one JSON form, in hex."""
         return hashlib.sha256(_encoder.encode(self)).hexdigest()
 
-
-Format = Literal["json", "yaml"]
 
 _encoder = msgspec.json.Encoder(order="deterministic")

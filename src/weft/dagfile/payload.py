@@ -1,8 +1,9 @@
 """What a payload asks for, for jobs and for tasks of DAGs alike: one of these words decides.
 
     task + args              a registered function              command (cwd, env)   a shell command, where allowed
-    endpoint (method, …)     an HTTP call                       dag | workflow | flow (+ params)   a run is started
-    action + anything else   a registered function, as seed 002 writes it
+    endpoint (method, …)     an HTTP call                       dag | workflow | flow (+ params)   a run is started,
+    action + anything else   a registered function, as seed     and with `wait: true` its end is waited for
+                             002 writes it
 """
 
 from typing import Any, NamedTuple
@@ -17,9 +18,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "task": ("args",),
     "endpoint": ("method", "headers", "body", "expect", "timeout"),
     "command": ("cwd", "env"),
-    "dag": ("params",),
-    "workflow": ("params",),
-    "flow": ("params",),
+    "dag": ("params", "wait"),
+    "workflow": ("params", "wait"),
+    "flow": ("params", "wait"),
 }
 
 
@@ -63,7 +64,11 @@ def read(payload: Any) -> Asked:
                 raise errors.InvalidInput("command is a text or a list of texts")
             return Asked("shell", {"command": named, **rest})
         case _:
-            return Asked(STARTS, {"what": word, "name": _static(named, word), "params": rest.get("params", {})})
+            wait = rest.get("wait", False)
+            if not isinstance(wait, bool):
+                raise errors.InvalidInput("wait is true or false")
+            asked = {"what": word, "name": _static(named, word), "params": rest.get("params", {})}
+            return Asked(STARTS, {**asked, "wait": True} if wait else asked)
 
 
 def _text(value: Any, word: str) -> str:

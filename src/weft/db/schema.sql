@@ -108,7 +108,7 @@ end;
 $$;
 
 -- A run of uuid7s in order: the n-th is (prefix || lpad(to_hex(low + n), 12, '0'))::uuid. One draw for all of them,
--- because a server built without OpenSSL opens /dev/urandom for each, which cost a seventh of a bulk enqueue.
+-- because a server built without OpenSSL opens /dev/urandom for each.
 create function weft.uuid7_run(out prefix text, out low bigint)
 language sql volatile parallel safe
 as $$

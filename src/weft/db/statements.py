@@ -1,6 +1,7 @@
 """Named SQL: `-- name: claim` starts a statement in a folder's `queries.sql` or `queries/*.sql`.
 
-What several statements of a file share stands once, as `-- piece: taken`, and goes where a line says `-- use: taken`.
+What several statements share stands once, as `-- piece: taken`, and goes where a line says `-- use: taken`: a file uses
+its own, and those of the other files of its folder.
 
 `SQL = statements.load("weft.queue")` reads them once at import; `SQL.claim` is the text. A test prepares every
 statement against the schema and checks that its store uses it.
@@ -10,6 +11,7 @@ import functools
 import importlib.resources
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
 
 from weft.base import errors
 
@@ -38,23 +40,36 @@ def load(package: str) -> Statements:
     sources = [root / "queries.sql"]
     if (folder := root / "queries").is_dir():
         sources += sorted((item for item in folder.iterdir() if item.name.endswith(".sql")), key=lambda item: item.name)
-    texts: dict[str, str] = {}
-    for source in sources:
-        if source.is_file():
-            for name, text in parse(source.read_text()).items():
-                if name in texts:
-                    raise errors.ConfigError(f"{package}: the statement {name} is there twice")
-                texts[name] = text
-    return Statements(package, texts)
+    files = [source.read_text() for source in sources if source.is_file()]
+    pieces = _once([_parts(file, "piece") for file in files], what=f"{package}: the piece")
+    return Statements(package, _once([parse(file, pieces) for file in files], what=f"{package}: the statement"))
 
 
-def parse(source: str) -> dict[str, str]:
-    """Name → text, without the trailing semicolon and without what is said about the statement after it."""
+def parse(source: str, others: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Name → text, without the trailing semicolon and without what is said about the statement after it.
+
+    `others` are pieces of other files.
+    """
+    pieces = {**(others or {}), **_parts(source, "piece")}
+    return {name: _USE.sub(functools.partial(_piece, pieces), text) for name, text in _parts(source, "name").items()}
+
+
+def _once(files: Sequence[Mapping[str, str]], *, what: str) -> dict[str, str]:
+    """What is in all of the files; no name stands for two things."""
+    found: dict[str, str] = {}
+    for file in files:
+        for name, text in file.items():
+            if name in found:
+                raise errors.ConfigError(f"{what} {name} is there twice")
+            found[name] = text
+    return found
+
+
+def _parts(source: str, wanted: str) -> dict[str, str]:
+    """The statements of a file, or its pieces, as they are written."""
     parts = _HEAD.split(source)
-    texts: dict[str, dict[str, str]] = {"name": {}, "piece": {}}
-    for what, name, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-        texts[what][name] = _statement(body)
-    return {name: _USE.sub(functools.partial(_piece, texts["piece"]), text) for name, text in texts["name"].items()}
+    found = zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+    return {name: _statement(body) for what, name, body in found if what == wanted}
 
 
 def _statement(body: str) -> str:
@@ -68,4 +83,4 @@ def _piece(pieces: dict[str, str], use: re.Match[str]) -> str:
     try:
         return textwrap.indent(pieces[use[2]], use[1])
     except KeyError:
-        raise errors.ConfigError(f"a statement uses {use[2]}, but its file has no such piece") from None
+        raise errors.ConfigError(f"a statement uses {use[2]}, but there is no such piece") from None

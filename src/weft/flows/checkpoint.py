@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from weft.base import json
+from weft.base import errors, json
 from weft.db import arrays, statements
 from weft.db.tx import Tx
 from weft.flows.model import OVER, RunState
@@ -64,6 +64,15 @@ async def keep(tx: Tx, written: Sequence[Written]) -> tuple[dt.datetime, set[str
     row = await tx.row(SQL.keep, arguments)
     assert row is not None
     return row[0], set(row[1])
+
+
+async def is_there(tx: Tx, record: Record, *, run: str, token: str) -> bool:
+    """Whether a checkpoint was committed whose commit got no answer. LeaseLost, if the run is not ours any more."""
+    # waits for a commit that is still under way: it holds the same row
+    if not await tx.rows(SQL.hold_workflow, {"id": run, "token": token}):
+        raise errors.LeaseLost(f"run {run} is no longer ours")
+    found = await tx.value(SQL.checkpoint_number, {"run": run, "node": node(record.name, record.position)})
+    return bool(found == record.number)
 
 
 async def park(tx: Tx, written: Sequence[Written]) -> dict[str, tuple[str, str]]:
@@ -126,6 +135,7 @@ def _steps(written: Sequence[Written]) -> dict[str, Any]:
         "step_params": arrays.quoted([record.undo for record in records]),
         "step_outputs": arrays.quoted([record.output for record in records]),
         "step_errors": arrays.quoted([None if record.error is None else json.text(record.error) for record in records]),
+        "step_times": arrays.moments([record.at for record in records]),
         "message_ids": arrays.plain([str(id) for _, id in messages]),
         "message_runs": arrays.plain([run for run, _ in messages]),
         "undone_runs": arrays.plain([run for run, _ in undone]),

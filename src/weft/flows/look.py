@@ -14,6 +14,7 @@ from weft.flows.model import Kind, RunState, StepState, Trigger
 SQL = statements.load("weft.flows")
 
 _FIRST = uuid.UUID(int=0)
+_LOOK = 10_000
 _LAST_DATE = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 
 
@@ -131,21 +132,26 @@ async def tree(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int) -> list[Ste
     return [StepView(*row) for row in await tx.rows(SQL.tree_steps, {"run_id": run, "org_id": org, "take": take})]
 
 
+class Tried(NamedTuple):
+    """A task that was tried before, in the order `run_attempts` selects it. No step: a workflow's own."""
+
+    step_id: uuid.UUID | None
+    task_id: uuid.UUID
+    before: list[dict[str, Any]]
+    """Attempts that ended without ending the task."""
+    attempt: int
+    state: str
+    node_id: uuid.UUID | None
+    began_at: dt.datetime | None
+    ended_at: dt.datetime | None
+
+
+async def attempts(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int) -> list[Tried]:
+    """What was tried more than once, among the first ten thousand steps."""
+    rows = await tx.rows(SQL.run_attempts, {"run_id": run, "org_id": org, "take": take, "look": _LOOK})
+    return [Tried(*row) for row in rows]
+
+
 async def counts(tx: Tx, run: uuid.UUID) -> dict[str, int]:
     """How many nodes of the entry are in which state."""
     return {row[0]: row[1] for row in await tx.rows(SQL.count_nodes, {"run_id": run})}
-
-
-class Asker(NamedTuple):
-    """What a task belongs to: a step of a run, or a job, for a time."""
-
-    run: uuid.UUID | None = None
-    step: uuid.UUID | None = None
-    job: uuid.UUID | None = None
-    time: dt.datetime | None = None
-
-
-async def asker(tx: Tx, task: uuid.UUID) -> Asker:
-    """Who had a task enqueued."""
-    row = await tx.row(SQL.asker, {"task_id": task})
-    return Asker() if row is None else Asker(*row)

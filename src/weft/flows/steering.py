@@ -29,6 +29,8 @@ class Declaration:
     queue: str
     signals: list[str] | None
     declared_at: dt.datetime
+    schema: dict[str, Any] | None
+    """Of its arguments."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -60,14 +60,15 @@ async def _workflow(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
 
 async def _tasks(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for node, element, _, task, state in await tx.rows(SQL.open_steps, {"run_id": run, "take": _MOST}):
-        if state is None:
+    for node, element, task, awaited in await tx.rows(SQL.open_steps, {"run_id": run, "take": _MOST}):
+        name = node if element < 0 else f"{node}[{element}]"
+        if awaited is not None:
+            found.append(("awaiting", f"{name}: it waits for run {awaited} to end"))
             continue
         try:
             about = await explain.explain(tx, id=task, org=org)
         except errors.NotFound:
             continue  # it has just ended
-        name = node if element < 0 else f"{node}[{element}]"
         found.append((about.code, f"{name}: {about.summary}"))
     # what is stuck first
     return sorted(found, key=lambda one: one[0] in ("running", "in_line"))

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,6 +13,7 @@ from weft.db.tx import Tx
 from weft.flows import checkpoint
 from weft.flows.start import Started
 from weft.queue.finish import Ended, Gone
+from weft.sdk import schema
 from weft.sdk.operation import Record
 from weft.sdk.workflow import Workflow
 
@@ -51,6 +52,8 @@ class Loaded(msgspec.Struct):
     error: dict[str, Any] | None
     patches: list[str] | None
     now: dt.datetime
+    life: str
+    """While it is the same, what was in its history stays there as it is."""
     history: list[Record] = msgspec.field(default_factory=list)
     retrying: dict[str, tuple[int, dt.datetime | None]] = msgspec.field(default_factory=dict)
     """Position → the attempt that failed, and when the next is due."""
@@ -58,13 +61,32 @@ class Loaded(msgspec.Struct):
     messages: list[Message] = msgspec.field(default_factory=list)
 
 
+class Known(NamedTuple):
+    """How much of a run's history somebody has: all up to a number, in a life."""
+
+    life: str
+    number: int
+
+
+_NOTHING = Known("", -1)
+
+
+async def time(tx: Tx) -> tuple[dt.datetime, str]:
+    """The database's, and its era."""
+    row = await tx.row(SQL.tell_time)
+    assert row is not None
+    return row[0], row[1]
+
+
 async def declare(tx: Tx, workflows: Sequence[Workflow[Any, Any]]) -> None:
     """Makes known which workflows there are."""
     if workflows:
         signals = [None if one.signals is None else arrays.quoted(list(one.signals)) or "{}" for one in workflows]
+        shapes = [schema.of(one.function) for one in workflows]
         await tx.run(SQL.declare_workflows, {
             "names": [one.name for one in workflows], "versions": [one.version for one in workflows],
             "queues": [one.options.queue for one in workflows], "signals": signals,
+            "arguments": [None if one is None else json.dumps(one).decode() for one in shapes],
         })  # fmt: skip
 
 
@@ -106,7 +128,7 @@ async def signal(tx: Tx, run: uuid.UUID | str, name: str, value: Any, *, org: uu
     try:
         found: int = await tx.value(SQL.signal, {"run": run, "name": name, "value": text, "org": org})
     except errors.DatabaseError as error:
-        raise _sent(error) from None
+        raise _sent(error, run) from None
     return found
 
 
@@ -136,17 +158,20 @@ async def send(tx: Tx, run: uuid.UUID | str, kind: str, *, org: uuid.UUID, value
     try:
         await tx.value(SQL.send_message, {"run": run, "org": org, "kind": kind, "name": kind, "value": text})
     except errors.DatabaseError as error:
-        raise _sent(error) from None
+        raise _sent(error, run) from None
 
 
-async def load(tx: Tx, runs: Sequence[str], *, over: bool = False) -> dict[str, Loaded]:
-    """Runs with their histories and messages; those that are over only if asked for."""
+async def load(
+    tx: Tx, runs: Sequence[str], *, over: bool = False, known: Mapping[str, Known] | None = None
+) -> dict[str, Loaded]:
+    """Runs with their histories and messages; those that are over only if asked for. Of a run that is `known`, and in the
+    same life still, only what came after."""
     found = {row[0]: Loaded(*row) for row in await tx.rows(SQL.load_workflows, {"ids": list(runs), "over": over})}
+    told = {run: _NOTHING if known is None else known.get(run, _NOTHING) for run in found}
+    numbers = [told[run].number if told[run].life == found[run].life else -1 for run in found]
     for run, number, node, kind, state, output, error, at, attempt, params in await tx.rows(
-        SQL.load_checkpoints, {"ids": list(runs)}
+        SQL.load_checkpoints, {"ids": list(found), "known": numbers}
     ):
-        if run not in found:
-            continue
         name, _, position = node.rpartition("#")
         if state == "pending":
             due = (error or {}).get("due")
@@ -204,5 +229,7 @@ async def sweep(tx: Tx) -> int:
     return await checkpoint.wake(tx)
 
 
-def _sent(error: errors.DatabaseError) -> errors.WeftError:
-    return errors.Conflict(error.message) if error.details.get("sqlstate") == "55000" else error
+def _sent(error: errors.DatabaseError, run: uuid.UUID | str) -> errors.WeftError:
+    if error.details.get("sqlstate") != "55000":
+        return error
+    return errors.Conflict(f"{error.message}; start another, or a new one from a step of this: weft run fork {run}")

@@ -9,6 +9,8 @@ create table weft.workflows (
     -- null: any
     signals text[],
     declared_at timestamptz not null default weft.now(),
+    -- what it takes, as JSON schema; null: nobody knows
+    arguments jsonb,
     primary key (name, version)
 );
 

@@ -1,7 +1,6 @@
 """What a job that is due does: which of its times get an execution, what it waits for then, or why it is set aside. Pure."""
 
 import datetime as dt
-import uuid
 from typing import Any
 
 import msgspec
@@ -24,7 +23,7 @@ class Read(msgspec.Struct, frozen=True):
 class Fire(msgspec.Struct, frozen=True):
     """Executions for these times (there may be none), and the time to wait for; None: the job is over."""
 
-    id: uuid.UUID
+    id: str
     times: tuple[dt.datetime, ...]
     waiting: dt.datetime | None
     due_at: dt.datetime | None
@@ -35,29 +34,29 @@ class Fire(msgspec.Struct, frozen=True):
 class SetAside(msgspec.Struct, frozen=True):
     """It cannot be dispatched; people must look."""
 
-    id: uuid.UUID
+    id: str
     code: str
     message: str
 
 
-def decide(job: Due) -> Fire | SetAside:
+def decide(job: Due, now: dt.datetime) -> Fire | SetAside:
     """What follows from a look at a due job. Whatever is wrong with it is its own."""
     try:
         when = _when(job)
         read = None if job.unread is None else _read(job)
         if job.unread is not None or (job.suspended and job.cron_expression is not None):
             # nobody knew its first time yet; or its times pass as if it were paused
-            waiting = misfire.first(when, job.now)
+            waiting = misfire.first(when, now)
             return Fire(job.id, (), waiting, _due(waiting, when), read=read)
         if job.next_run_time is None:
             return Fire(job.id, (), None, None)
-        firing = misfire.due(when, job.next_run_time, job.now)
+        firing = misfire.due(when, job.next_run_time, now)
         return Fire(job.id, firing.times, firing.waiting, _due(firing.waiting, when), firing.missed_since)
     except errors.WeftError as error:
         return SetAside(job.id, error.code, error.message)
 
 
-def missing(job: Due, *, known: frozenset[tuple[uuid.UUID, str]]) -> SetAside | None:
+def missing(job: Due, *, known: frozenset[tuple[str, str]]) -> SetAside | None:
     """Whether the job names a secret that its org does not have."""
     for name in job.secrets or ():
         if (job.org_id, name) not in known:
@@ -77,7 +76,7 @@ def _when(job: Due) -> When:
         raise errors.InvalidInput("the job has neither a cron expression nor a time")
     return When(
         times=times, start=job.start_at, end=job.end_at, misfire=job.misfire, catch_up_limit=job.catch_up_limit,
-        delay=misfire.jitter(str(job.id), job.jitter) if job.jitter else dt.timedelta(0),
+        delay=misfire.jitter(job.id, job.jitter) if job.jitter else dt.timedelta(0),
     )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ import datetime as dt
 import uuid
 from typing import Any, Literal
 
+import msgspec
+
 from weft.cron.misfire import Misfire
 
 JobType = Literal["CRON", "ONE_TIME", "DELAYED"]
@@ -57,28 +59,24 @@ def job(row: tuple[Any, ...]) -> Job:
     return Job(**dict(zip(_FIELDS, row, strict=True)))
 
 
-@dataclasses.dataclass(frozen=True)
-class Due:
-    """What the scheduler must know of a job that is due, in the order `due_jobs` selects it."""
+class Due(msgspec.Struct, frozen=True):
+    """What the scheduler must know of a job that is due, in the order `due_jobs` selects it: thousands at a time."""
 
-    id: uuid.UUID
-    org_id: uuid.UUID
-    name: str
-    job_type: JobType
+    id: str
+    org_id: str
     cron_expression: str | None
     timezone: str
     run_at: dt.datetime | None
     misfire: Misfire
     catch_up_limit: int
-    jitter: dt.timedelta
+    jitter: dt.timedelta | None
     start_at: dt.datetime | None
     end_at: dt.datetime | None
     overlap: Overlap
     next_run_time: dt.datetime | None
-    secrets: list[str] | None
-    unread: dict[str, Any] | None
-    """The payload, if nobody has read it yet; and what else was said that must be checked."""
-    now: dt.datetime
+    secrets: list[str] | None = None
+    unread: dict[str, Any] | None = None
+    """The payload, if nobody has read it yet."""
     suspended: bool | None = False
     """Whether its org is."""
 

@@ -28,8 +28,6 @@ log = logging.getLogger("weft.jobs")
 BATCH = 2000
 """Jobs in one transaction. One that catches up may bring many executions."""
 
-PRUNED = 1000
-
 MOST = 20_000
 """Executions in one transaction, if some jobs catch up with many."""
 
@@ -90,10 +88,12 @@ async def dispatch(tx: Tx, due: Sequence[Due]) -> int:
     """Fires what is to be fired of these jobs, which are locked; answers how many executions that made."""
     if not due:
         return 0
-    decided, due = _some([firing.decide(job) for job in due], due)
+    now = await tx.value(SQL.time_of_firing)
+    decided, due = _some([firing.decide(job, now) for job in due], due)
     known = await _known_secrets(tx, due)
     for n, job in enumerate(due):
-        if isinstance(decided[n], Fire) and decided[n].times and (lacking := firing.missing(job, known=known)):  # type: ignore[union-attr]
+        one = decided[n]
+        if job.secrets and isinstance(one, Fire) and one.times and (lacking := firing.missing(job, known=known)):
             decided[n] = lacking
     fires = [one for one in decided if isinstance(one, Fire)]
     crash.point("schedule: decided")
@@ -105,7 +105,7 @@ async def dispatch(tx: Tx, due: Sequence[Due]) -> int:
     if fires:
         await tx.run(
             SQL.advance,
-            {"ids": arrays.plain([str(one.id) for one in fires]), "waiting": arrays.moments([one.waiting for one in fires]),
+            {"ids": arrays.plain([one.id for one in fires]), "waiting": arrays.moments([one.waiting for one in fires]),
              "due_at": arrays.moments([one.due_at for one in fires]),
              "fired": arrays.moments([one.times[-1] if one.times else None for one in fires])},
         )  # fmt: skip
@@ -133,13 +133,8 @@ async def set_aside(tx: Tx, jobs: Sequence[SetAside]) -> None:
         )
 
 
-async def prune(tx: Tx) -> int:
-    """Forgets executions whose task retention took away."""
-    return await tx.run(SQL.prune_executions, {"take": PRUNED})
-
-
 async def insert(
-    tx: Tx, wanted: Sequence[tuple[uuid.UUID, dt.datetime, str, dt.datetime | None, str | None]], *,
+    tx: Tx, wanted: Sequence[tuple[uuid.UUID | str, dt.datetime, str, dt.datetime | None, str | None]], *,
     trigger: str = "schedule", backfill: uuid.UUID | None = None,
 ) -> int:  # fmt: skip
     """Executions and tasks of (job, time, key, missed since, why skipped); answers how many tasks, and wakes workers."""
@@ -147,7 +142,8 @@ async def insert(
         return 0
     jobs, times, keys, missed, skipped = map(list, zip(*wanted, strict=True))
     arguments: dict[str, Any] = {
-        "ids": arrays.plain([str(id) for id in jobs]), "times": arrays.moments(times), "keys": arrays.quoted(keys),
+        "ids": arrays.plain([str(id) for id in jobs]), "times": arrays.moments(times),
+        "keys": arrays.quoted([key or None for key in keys]),
         "missed": arrays.moments(missed), "skipped": arrays.quoted(skipped), "trigger": trigger, "backfill_id": backfill,
     }  # fmt: skip
     made = await tx.rows(SQL.dispatch, arguments)
@@ -156,12 +152,12 @@ async def insert(
     return sum(count for _, count in made)
 
 
-async def cancel_unfinished(tx: Tx, jobs: Iterable[uuid.UUID]) -> None:
+async def cancel_unfinished(tx: Tx, jobs: Iterable[uuid.UUID | str]) -> None:
     """Asks for the end of every unfinished execution of these jobs."""
     await tx.rows(SQL.cancel_unfinished, {"ids": list(jobs)})
 
 
-async def _known_secrets(tx: Tx, due: Sequence[Due]) -> frozenset[tuple[uuid.UUID, str]]:
+async def _known_secrets(tx: Tx, due: Sequence[Due]) -> frozenset[tuple[str, str]]:
     asked = sorted({(job.org_id, name) for job in due for name in job.secrets or ()})
     if not asked:
         return frozenset()
@@ -182,7 +178,7 @@ async def _read(tx: Tx, fires: Sequence[Fire]) -> None:
     )  # fmt: skip
 
 
-async def _dispatch(tx: Tx, fires: Sequence[Fire], *, jobs: dict[uuid.UUID, Due]) -> int:
+async def _dispatch(tx: Tx, fires: Sequence[Fire], *, jobs: dict[str, Due]) -> int:
     firing_now = [one for one in fires if one.times]
     skips = [one.id for one in firing_now if jobs[one.id].overlap == "skip"]
     busy = {row[0] for row in await tx.rows(SQL.busy_jobs, {"ids": skips})} if skips else set()

@@ -53,6 +53,8 @@ create index jobs_due on weft.jobs (due_at, id) where due_at is not null;
 -- By bytes, so that names that begin alike lie together whatever the database's own order is.
 create unique index jobs_by_name on weft.jobs (org_id, name collate "C") where status <> 'DELETED';
 create index jobs_by_org on weft.jobs (org_id, id);
+-- What is over, for retention.
+create index jobs_over on weft.jobs (greatest(updated_at, last_run_time)) where status in ('COMPLETED', 'DELETED');
 create index jobs_owned on weft.jobs (org_id, owner) where owner is not null;
 
 -- One time of a job. Its id is its task's: state, result and log are looked up there.

@@ -9,7 +9,6 @@ A try that nobody hears of again (its sender died) is made again when its lease 
 
 import dataclasses
 import datetime as dt
-import secrets
 import uuid
 from typing import Literal
 
@@ -104,17 +103,3 @@ async def about(tx: Tx, *, org: uuid.UUID, subject: uuid.UUID) -> list[Sent]:
 async def prune(tx: Tx) -> int:
     """Forgets what was delivered long ago."""
     return await tx.run(SQL.prune_letters, {"older": KEPT, "take": BATCH})
-
-
-async def signing_key(tx: Tx, *, org: uuid.UUID) -> bytes:
-    """What an org's webhooks are signed with, made when first asked for."""
-    found = await tx.value(SQL.webhook_key, {"org_id": org})
-    if found is None:
-        await tx.run(SQL.first_webhook_key, {"org_id": org, "secret": secrets.token_bytes(32)})
-        found = await tx.value(SQL.webhook_key, {"org_id": org})
-    return bytes(found)
-
-
-async def forget_key(tx: Tx, *, org: uuid.UUID) -> None:
-    """The next webhook is signed with a new one."""
-    await tx.run(SQL.forget_webhook_key, {"org_id": org})

@@ -25,21 +25,8 @@ create index outbox_due on weft.outbox (next_at, id) where state = 'waiting';
 create index outbox_about on weft.outbox (org_id, subject);
 create index outbox_delivered on weft.outbox (delivered_at) where state = 'delivered';
 
--- What an org's webhooks are signed with. The receiver must know it too, so it is no hash.
-create table weft.webhook_keys (
-    org_id uuid primary key,
-    secret bytea not null check (octet_length(secret) >= 32),
-    created_at timestamptz not null default weft.now()
-);
-
 call weft.wall('outbox');
 create policy tenant on weft.outbox for select to weft_tenant using (org_id = weft.current_org());
 create policy tenant_writes on weft.outbox for insert to weft_tenant with check (org_id = weft.current_org());
 grant select, insert, update, delete on weft.outbox to weft_engine;
 grant select, insert on weft.outbox to weft_tenant;
-
-call weft.wall('webhook_keys');
-create policy tenant on weft.webhook_keys for select to weft_tenant using (org_id = weft.current_org());
-grant select, insert, delete on weft.webhook_keys to weft_engine;
--- that there is one, but not what it is
-grant select (org_id, created_at) on weft.webhook_keys to weft_tenant;

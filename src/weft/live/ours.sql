@@ -35,6 +35,8 @@ create trigger told_of_insert after insert on weft.definitions referencing new t
     for each statement execute function weft.tell_change();
 create trigger told_of_update after update on weft.definitions referencing new table as changed
     for each statement execute function weft.tell_change();
+create trigger told_of_insert after insert on weft.workflows
+    for each statement execute function weft.tell_some_change();
 -- a claim under a rate takes tokens out of the row; only what people said is told
 create trigger told_of_settings after insert or update of paused, max_running, rate_limit, rate_period, rate_burst
     on weft.queues for each statement execute function weft.tell_some_change();

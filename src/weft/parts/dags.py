@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from weft.base import durations, errors, ids, json
+from weft.base import durations, errors, ids
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
-from weft.flows import definitions, look, operate, programs, repair, search, start, steering, why, workflows
+from weft.flows import definitions, look, operate, repair, search, start, steering, why
 from weft.flows.definitions import Definition, Saved
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState
@@ -22,7 +22,6 @@ from weft.flows.steering import Difference
 from weft.jobs import dags as schedules
 from weft.queue.explain import Explanation
 from weft.sdk import dag as building
-from weft.sdk.context import Context
 
 _ACTOR = "app"
 
@@ -247,29 +246,6 @@ class Runs:
         """Says how a step ended, wherever it stands; the run goes on from there."""
         async with (await self._app.open()).tx() as tx:
             await repair.mark(tx, id, step, org=org, actor=_ACTOR, state=state, output=output)
-
-    async def starts(self, ctx: Context, what: str, name: str, params: dict[str, Any]) -> dict[str, str]:
-        """The kind `weft.start`: starts a run, once for a task however often that is tried."""
-        if what not in ("dag", "workflow", "flow"):
-            raise errors.InvalidInput(f"{what!r} cannot be started; there are dag, workflow and flow")
-        org, key = uuid.UUID(ctx.org), f"task:{ctx.task_id}"
-        async with (await self._app.open()).tx() as tx:
-            if what == "workflow":
-                # its code is no definition: it is known by its workers
-                wanted = workflows.wish(name, json.text(params, what="params"), key=key, org=org)
-                return {"run_id": str((await workflows.start(tx, wanted)).id)}
-            asker = await look.asker(tx, uuid.UUID(ctx.task_id))
-            wish = Wish(
-                params=params, key=key, actor=f"task:{ctx.task_id}", parent_run=asker.run,
-                trigger="run" if asker.run else "schedule" if asker.job else "manual", parent_step=asker.step,
-                logical_date=asker.time,
-            )  # fmt: skip
-            if what == "flow":
-                made = await programs.start_named(tx, name, None, wish, org=org)
-            else:
-                definition = await definitions.get(tx, name, org=org, kind=what)  # type: ignore[arg-type]
-                made = await start.start(tx, definition, wish)
-        return {"run_id": str(made.id)}
 
 
 def _read(given: "DeclaredDag | dict[str, Any] | str | Path") -> Dag:

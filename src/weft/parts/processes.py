@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from weft.access import hosts
-from weft.base import config, ids
+from weft.base import config, errors, ids
 from weft.base.memory import Memory
 from weft.base.version import VERSION
 from weft.client.client import Client
@@ -22,6 +22,7 @@ from weft.contrib.aiopslab import chores as aiopslab
 from weft.dagfile.payload import STARTS
 from weft.db.database import Database
 from weft.db.notify import Hub
+from weft.parts import starting
 from weft.parts.connected import Connected
 from weft.parts.dags import Dags, Runs
 from weft.parts.jobs import Jobs
@@ -159,7 +160,7 @@ class Processes(Connected):
         for function, name, options in (*builtin.builtin_tasks(self.settings, hosts=self._hosts), *afl_tasks(self.settings)):
             theirs.add(function, name=name, version=None, **options)
         if started:
-            theirs.add(self.runs.starts, name=STARTS, version=None)
+            theirs.add(starting.starts(self), name=STARTS, version=None, fail_on=(errors.TaskFailed,))
         return [*self.registry, *(task for task in theirs if self.registry.get(task.kind) is None)]
 
     async def _hosts(self, org: str) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from weft.sdk.task import Registry
 from weft.sdk.workflow import Declared
 from weft.worker.afl import afl_tasks
 from weft.worker.direct import DatabaseEngine
+from weft.worker.stepping import Fault
 from weft.worker.worker import Worker
-from weft.worker.workflows import Executor, Fault
+from weft.worker.workflows import Executor
 
 
 class Runs(Protocol):

@@ -2,7 +2,8 @@
 
 A term begins knowing nothing. A node not yet seen well in it may only be slow to come back: whatever made the leader
 change (PostgreSQL restarted, the network broke) may have cut off everybody at once. It gets more time than one that
-was well a moment ago, and an outage longer than a lease does not give up everybody.
+was well a moment ago, and an outage longer than a lease does not give up everybody. Not so in a *steady* term: the
+leader's own connection stood while its forerunner vanished, so that one was cut off alone, or died.
 """
 
 import dataclasses
@@ -39,9 +40,9 @@ def remember(before: Mapping[str, Memory], signs: Sequence[Sign], *, at: float) 
     return {sign.id: _memory(before.get(sign.id), sign, at=at) for sign in signs}
 
 
-def lost(memories: Mapping[str, Memory], signs: Sequence[Sign], *, at: float) -> list[Sign]:
+def lost(memories: Mapping[str, Memory], signs: Sequence[Sign], *, at: float, steady: bool = False) -> list[Sign]:
     """Those to give up now."""
-    return [sign for sign in signs if _is_lost(memories[sign.id], sign, at=at)]
+    return [sign for sign in signs if _is_lost(memories[sign.id], sign, at=at, steady=steady)]
 
 
 class Liveness:
@@ -51,10 +52,12 @@ class Liveness:
         self,
         *,
         own_id: str,
+        steady: bool = False,
         quiet: dt.timedelta = nodes.QUIET,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._own_id = own_id
+        self._steady = steady
         self._quiet = quiet
         self._clock = clock
         self._memories: dict[str, Memory] = {}
@@ -64,14 +67,15 @@ class Liveness:
     def every(self) -> dt.timedelta:
         """Looking often pays only while somebody else holds a liveness lock; who is missing is looked for when it counts."""
         usual = _OFTEN if self._watching else _RARELY
-        due = min(map(_due, self._memories.values()), default=float("inf")) - self._clock()
+        dues = [_due(memory, steady=self._steady) for memory in self._memories.values()]
+        due = min(dues, default=float("inf")) - self._clock()
         return usual if due > usual.total_seconds() else max(dt.timedelta(seconds=due), _SOON)
 
     async def peek(self, tx: Tx) -> bool:
         signs = await nodes.look(tx, quiet=self._quiet)
         at = self._clock()
         self._memories = remember(self._memories, signs, at=at)
-        self._lost |= {sign.id: sign for sign in lost(self._memories, signs, at=at)}
+        self._lost |= {sign.id: sign for sign in lost(self._memories, signs, at=at, steady=self._steady)}
         self._watching = any(sign.watched and sign.id != self._own_id for sign in signs)
         return bool(self._lost)
 
@@ -93,17 +97,17 @@ def _memory(before: Memory | None, sign: Sign, *, at: float) -> Memory:
     return Memory(seen_well=seen_well, missing_since=at if since is None else since)
 
 
-def _is_lost(memory: Memory, sign: Sign, *, at: float) -> bool:
+def _is_lost(memory: Memory, sign: Sign, *, at: float, steady: bool) -> bool:
     if memory.missing_since is None:
         return False
     # the lease is patience enough
-    return (memory.seen_well and sign.overdue) or at - memory.missing_since >= _patience(memory)
+    return (memory.seen_well and sign.overdue) or at - memory.missing_since >= _patience(memory, steady=steady)
 
 
-def _due(memory: Memory) -> float:
+def _due(memory: Memory, *, steady: bool) -> float:
     """When one who is missing is given up."""
-    return float("inf") if memory.missing_since is None else memory.missing_since + _patience(memory)
+    return float("inf") if memory.missing_since is None else memory.missing_since + _patience(memory, steady=steady)
 
 
-def _patience(memory: Memory) -> float:
-    return (PATIENCE if memory.seen_well else UNSEEN_PATIENCE).total_seconds()
+def _patience(memory: Memory, *, steady: bool) -> float:
+    return (PATIENCE if memory.seen_well or steady else UNSEEN_PATIENCE).total_seconds()

@@ -6,7 +6,7 @@ again, under the same id.
 
 import asyncio
 
-from weft.access import hosts
+from weft.access import hosts, keyring, webhook_keys
 from weft.base import errors
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -43,16 +43,24 @@ class Sender:
 
 async def _send(database: Database, letter: Letter, *, gate: asyncio.Semaphore) -> None:
     async with gate:
-        async with database.tx() as tx:
-            key = await outbox.signing_key(tx, org=letter.org)
-            allowed = await hosts.of(tx, letter.org)
-        status, problem = await _post(letter, key=key, allow=(*database.settings.allow_hosts, *allowed))
+        status, problem = await _signed(database, letter)
         async with database.tx() as tx:
             if problem is None:
                 assert status is not None
                 await outbox.delivered(tx, letter, status=status)
             else:
                 await outbox.failed(tx, letter, problem=problem, status=status, final=status == _GONE)
+
+
+async def _signed(database: Database, letter: Letter) -> tuple[int | None, str | None]:
+    try:
+        ring = keyring.find(database.settings)
+        async with database.tx() as tx:
+            key = await webhook_keys.get(tx, ring, org=letter.org)
+            allowed = await hosts.of(tx, letter.org)
+    except errors.ConfigError as error:
+        return None, f"it cannot be signed: {error.message}"
+    return await _post(letter, key=key, allow=(*database.settings.allow_hosts, *allowed))
 
 
 async def _post(letter: Letter, *, key: bytes, allow: tuple[str, ...]) -> tuple[int | None, str | None]:

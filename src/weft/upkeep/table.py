@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from weft.access import idempotency, logins, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
+from weft.flows import awaiting, workflows
 from weft.flows import chores as runs
-from weft.flows import workflows
 from weft.jobs import backfill, scheduler
+from weft.jobs import prune as forgetting
 from weft.journal import audit, feed, outbox, sequence
 from weft.live import sessions
 from weft.queue import minutes, promote, prune
@@ -23,9 +24,11 @@ JOBS = "weft_jobs"
 """Where it is told that a job is due soon."""
 
 
-def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore] = ()) -> list[Chore]:
+def chores(
+    *, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore] = (), steady: bool = False
+) -> list[Chore]:
     """Every chore, with fresh state: a term begins knowing nothing. `more`: those of applications on top."""
-    liveness = Liveness(own_id=node_id)
+    liveness = Liveness(own_id=node_id, steady=steady)
     due, sender, firing = _Due(), Sender(), scheduler.Scheduler()
     table = [
         Chore(
@@ -60,7 +63,8 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
             batch=backfill.BATCH,
             wake=JOBS,
         ),
-        Chore(name="execution pruner", every=_seconds(60), once=scheduler.prune, batch=scheduler.PRUNED),
+        Chore(name="execution pruner", every=_seconds(60), once=forgetting.Executions().once, batch=forgetting.BATCH),
+        Chore(name="job pruner", every=_seconds(300), once=forgetting.jobs(retention), batch=forgetting.BATCH),
         Chore(name="session sweeper", every=_seconds(15), once=sessions.sweep),
         Chore(name="login pruner", every=_seconds(3600), once=logins.prune, batch=logins.BATCH),
         Chore(name="bucket sweeper", every=_seconds(300), once=rates.forget, batch=rates.BATCH),
@@ -70,6 +74,13 @@ def chores(*, node_id: str, retention: dt.timedelta | None, more: Sequence[Chore
         Chore(name="run starter", every=_seconds(1), peek=runs.waiting, once=runs.admit, batch=runs.BATCH),
         Chore(name="workflow waker", every=_seconds(2), once=workflows.sweep, batch=workflows.BATCH),
         Chore(name="run deadlines", every=_seconds(1), peek=runs.late, once=runs.deadlines, batch=runs.BATCH),
+        Chore(
+            name="forsaken runs",
+            every=_seconds(5),
+            peek=awaiting.any_forsaken,
+            once=awaiting.cancel_forsaken,
+            batch=awaiting.BATCH,
+        ),
         Chore(name="run pruner", every=_seconds(60), once=runs.pruning(retention), batch=runs.BATCH),
         *more,
     ]

@@ -31,15 +31,18 @@ class Upkeep:
             await self._lead(term)
 
     async def _lead(self, term: int) -> None:
+        pulse = self._pulse
         running = [
             asyncio.create_task(
                 chore.run(one, database=self._database, role=leaders.SCHEDULER, term=term, hub=self._hub),
                 name=f"weft {one.name}",
             )
-            for one in table.chores(node_id=self._pulse.node.id, retention=self._retention, more=self._more)
+            for one in table.chores(
+                node_id=pulse.node.id, retention=self._retention, more=self._more, steady=pulse.steady
+            )
         ]
         try:
-            await self._pulse.deposed()
+            await pulse.deposed()
         finally:
             for task in running:
                 task.cancel()

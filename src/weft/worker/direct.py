@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from weft.access import keyring, secrets
+from weft.access.keyring import Keyring
 from weft.cluster.model import BeatAnswer, Vitals
 from weft.cluster.pulse import Pulse
 from weft.db.database import Database
@@ -29,6 +30,7 @@ class DatabaseEngine:
         self._hub = hub
         self._pulse = pulse
         self._taker: Claimer | None = None
+        self._ring: Keyring | None = None
 
     @property
     def lease(self) -> float:
@@ -59,11 +61,13 @@ class DatabaseEngine:
 
     def attend(
         self, *, nudge: Callable[[str | None], None], revived: Callable[[], None],
-        handled: Callable[[], dict[str, list[int]]],
+        handled: Callable[[], dict[str, list[int]]], drain: Callable[[], None],
     ) -> Callable[[], None]:  # fmt: skip
         def beaten(answer: BeatAnswer) -> None:
             if answer.revived:
                 revived()
+            if answer.drain:
+                drain()
 
         self._pulse.vitals = lambda: Vitals(handled=handled())
         self._pulse.on_beat.append(beaten)
@@ -90,7 +94,8 @@ class DatabaseEngine:
         return {**{id: "cancelled" for id, _ in cancelled}, **lost}
 
     async def secrets(self, task: Claimed, names: Collection[str]) -> Mapping[str, str]:
-        ring = keyring.load(self._database.settings)
+        # read once: who changes the ring restarts its processes
+        ring = self._ring = self._ring or keyring.load(self._database.settings)
         # the engine, because nobody who asks for a user may see a box; the org is the task's
         async with self._database.once() as tx:
             return await secrets.opened(tx, ring, org=uuid.UUID(task.org), names=names)

@@ -35,6 +35,8 @@ async def look(database: Database, lives: Mapping[str, Live], *, node_id: str) -
             if live is not None and messages[-1] not in live.messages:
                 live.messages = messages
                 live.told.set()
+                if live.undoing:
+                    continue  # it ends already: cut off, it would not know what of that is done
                 if not live.running and live.runner is not None and (live.asked("cancel") or live.asked("pause")):
                     live.stopping = True
                     live.runner.cancel()

@@ -14,7 +14,7 @@ from weft.base import errors
 from weft.db.database import Database
 from weft.flows import checkpoint, workflows
 from weft.flows.checkpoint import Written
-from weft.flows.workflows import Loaded
+from weft.flows.workflows import Known, Loaded
 
 log = logging.getLogger("weft.worker")
 
@@ -89,14 +89,15 @@ class Keeper:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.keep: Shared[Written, dt.datetime] = Shared(self._keep, batch=500, beside=2)
-        self.load: Shared[str, Loaded | None] = Shared(self._load, batch=200)
+        self.load: Shared[tuple[str, Known | None], Loaded | None] = Shared(self._load, batch=200)
 
     async def _keep(self, written: Sequence[Written]) -> list[dt.datetime | Exception]:
         async with self._database.once() as tx:
             now, held = await checkpoint.keep(tx, written)
         return [now if one.run in held else errors.LeaseLost(f"run {one.run} is no longer ours") for one in written]
 
-    async def _load(self, runs: Sequence[str]) -> list[Loaded | Exception | None]:
+    async def _load(self, asked: Sequence[tuple[str, Known | None]]) -> list[Loaded | Exception | None]:
+        known = {run: one for run, one in asked if one is not None}
         async with self._database.tx() as tx:
-            found = await workflows.load(tx, runs)
-        return [found.get(run) for run in runs]
+            found = await workflows.load(tx, [run for run, _ in asked], known=known)
+        return [found.get(run) for run, _ in asked]

@@ -17,7 +17,10 @@ from weft.sdk.workflow import Workflow
 class Live:
     """One wake-up of one run."""
 
-    def __init__(self, task: Claimed, workflow: Workflow[Any, Any], loaded: Loaded | None) -> None:
+    def __init__(
+        self, task: Claimed, workflow: Workflow[Any, Any], loaded: Loaded | None, *, heard: tuple[dt.datetime, float],
+        era: str,
+    ) -> None:  # fmt: skip
         self.task = task
         self.workflow = workflow
         self.began = time.monotonic()
@@ -28,16 +31,20 @@ class Live:
         self.waits: dict[str, Operation] = {}
         self.todo: dict[str, Operation] = {}
         """Asked for and not begun."""
+        self.committing: set[str] = set()
+        """Positions of transactions that have a number and may be committed any moment."""
         self.messages: list[Message] = [] if loaded is None else loaded.messages
         self.retrying = {} if loaded is None else loaded.retrying
         self.history = [] if loaded is None else loaded.history
         self.undone = set() if loaded is None else loaded.undone
+        self.life = f"{era} 0" if loaded is None else loaded.life
         self.told = asyncio.Event()
         self.runner = asyncio.current_task()
         self.stopping = False
         """Whether its runner was cancelled because a message asks for it."""
+        self.undoing = False
         self._taken: set[int] = set()
-        self._time: tuple[dt.datetime, float] | None = None if loaded is None else (loaded.now, self.began)
+        self._time = heard
         self._number = max((one.number for one in self.history), default=0)
         self._patches = 0
         payload = task.payload if loaded is None else loaded.params
@@ -52,13 +59,19 @@ class Live:
         self._number += 1
         return self._number
 
-    def now(self) -> dt.datetime | None:
-        """The database's time, or a little earlier; None if it was never heard."""
-        return None if self._time is None else self._time[0] + dt.timedelta(seconds=time.monotonic() - self._time[1])
+    def now(self) -> dt.datetime:
+        """The database's time, give or take a millisecond."""
+        return self._time[0] + dt.timedelta(seconds=time.monotonic() - self._time[1])
 
-    def hear(self, now: dt.datetime, asked: float) -> None:
+    def hear(self, now: dt.datetime, asked: float) -> tuple[dt.datetime, float]:
         """The database's time, told no earlier than `asked`."""
         self._time = now, max(asked, time.monotonic() - 0.001)
+        return self._time
+
+    def saved(self) -> list[Record]:
+        """Its history up to the first record that is not committed yet."""
+        first = min((one.number for one in self.unsaved), default=None)
+        return self.history if first is None else [one for one in self.history if one.number < first]
 
     def tell(self, record: Record, *, saved: bool = False) -> None:
         self.history.append(record)
@@ -78,7 +91,7 @@ class Live:
                 del self.waits[operation.position]
                 return self._came(operation, message)
         now = self.now()
-        due = [one for one in self.waits.values() if one.due is not None and now is not None and one.due <= now]
+        due = [one for one in self.waits.values() if one.due is not None and one.due <= now]
         if not due:
             return None
         first = min(due, key=lambda one: (one.due, one.position))

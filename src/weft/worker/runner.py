@@ -243,13 +243,11 @@ class Runners:
     async def _open(self, attempt: Attempt) -> None:
         """Puts the secrets that a payload names in their places: only here, and only for this attempt."""
         names = references.names(attempt.payload)
-        if names:
-            values = await self._secrets(attempt.task, names)
+        values = await self._secrets(attempt.task, names) if names else {}
+        if values:
             attempt.hidden = Redactor(values.values())
             attempt.secrets = sorted(values.values())
-            attempt.payload = references.filled(attempt.payload, values)
-        else:
-            attempt.payload = references.filled(attempt.payload, {})
+        attempt.payload = references.filled(attempt.payload, values)
 
     def _join(self, attempts: list[Attempt], tasks: Sequence[Claimed]) -> None:
         attempts += [Attempt(self._sink, task, attempts[0].runner) for task in tasks]

@@ -34,7 +34,7 @@ class WarmLanes:
 
     The mark skips dead index entries. It is a hint: `found` forgets it, so that whatever committed late or with a
     higher priority is seen. One claim that leaves nothing behind brings it back: while an old transaction is open, the dead
-    entries of a lane may be a million, and to walk over them with every claim halved the rate within a minute.
+    entries of a lane may be a million, too many to walk over with every claim.
     """
 
     def __init__(self) -> None:

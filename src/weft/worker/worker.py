@@ -52,6 +52,7 @@ class Worker:
         self._concurrency = concurrency
         self._stopping = asyncio.Event()
         self._now = asyncio.Event()
+        self._drained = False
         self._progress: dict[str, Progress] = {}
         self._lines: dict[str, int] = {}
         self._buffer = Buffer()
@@ -76,6 +77,11 @@ class Worker:
     def settled(self) -> int:
         """How many attempts this worker has ended."""
         return self._reporter.settled
+
+    @property
+    def drained(self) -> bool:
+        """Whether somebody told it to drain from elsewhere: `weft nodes drain`."""
+        return self._drained
 
     @property
     def handled(self) -> dict[str, list[int]]:
@@ -131,7 +137,7 @@ class Worker:
             other.addFilter(secretive)
         logging.getLogger().addHandler(handler)
         leave = self._engine.attend(
-            nudge=self._claimer.nudge, revived=self._revived, handled=lambda: self._runners.handled
+            nudge=self._claimer.nudge, revived=self._revived, handled=lambda: self._runners.handled, drain=self._told
         )
         reporting = asyncio.create_task(self._reporter.run())
         runners = [asyncio.create_task(self._runners.run()) for _ in range(self._concurrency)]
@@ -220,6 +226,12 @@ class Worker:
             self._ahead = min(round(self._rate * _AHEAD), _BUFFER_AT_MOST)
             self._buffer.low = self._ahead // 2
             self._measured = (now, self._runners.finished)
+
+    def _told(self) -> None:
+        if not self._stopping.is_set():
+            log.warning("told to drain: taking no more work")
+            self._drained = True
+            self.drain()
 
     def _lost(self, outcome: Outcome) -> None:
         log.warning("task %s attempt %d: lease lost, its outcome was refused", outcome.task.id, outcome.task.attempt)

@@ -35,7 +35,8 @@ def failed(task: Claimed, error: errors.WeftError) -> Outcome:
 def output(step: Step[Any, Any], value: Any) -> str | None:
     if value is None:
         return None
-    text = json.text(value, what=f"the result of step {step.name!r}")
+    # the code goes on with it now, and with what the database gives back when it is run again
+    text = json.as_stored(json.text(value, what=f"the result of step {step.name!r}"))
     try:
         step.reads(text)
     except msgspec.ValidationError as error:

@@ -8,13 +8,8 @@ knows is committed. So the last checkpoint, the run's end and the task's are one
 """
 
 import asyncio
-import concurrent.futures
-import contextlib
-import contextvars
 import datetime as dt
-import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -22,25 +17,22 @@ import msgspec
 from weft.base import errors, json
 from weft.db.database import Database
 from weft.flows import checkpoint, workflows
-from weft.flows.checkpoint import Written
 from weft.queue.model import Claimed
 from weft.sdk import context as contexts
 from weft.sdk import task as declarations
 from weft.sdk.operation import ContinueAsNew, Operation, Record
 from weft.sdk.task import Task
-from weft.sdk.workflow import Declared, Step, Workflow
+from weft.sdk.workflow import Declared, Workflow
 from weft.settle.outcome import Outcome
 from weft.worker import ending, hearing
 from weft.worker import workflow_outcomes as outcomes
 from weft.worker.keeper import Keeper
 from weft.worker.live import Live
+from weft.worker.remembered import Remembered
+from weft.worker.stepping import LONG, Fault, Stepping, patiently
 
-log = logging.getLogger("weft.worker")
-
-_LONG = 5.0
-"""Seconds: a pause before the next attempt that is longer is not waited for in a worker."""
-Fault = Callable[[str, Claimed], Awaitable[None]]
-"""Called around each checkpoint of a run, by tests of workflows; it may raise `Crashed`."""
+_FRESH = 60.0
+"""Seconds for which the database's time, once told, is counted on by ourselves."""
 
 
 class Crashed(BaseException):
@@ -58,9 +50,13 @@ class Executor:
         self._declared = declared
         self._node_id = node_id
         self._keeper = Keeper(database)
+        self._stepping = Stepping(database, threads=threads, fault=fault)
+        self._remembered = Remembered()
         self._live: dict[str, Live] = {}
         self._looking: asyncio.Task[None] | None = None
-        self._threads = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="weft step")
+        self._heard: tuple[dt.datetime, float] | None = None
+        """The database's time, and our own when it was told."""
+        self._era = ""
 
     def handlers(self) -> list[Task[Any, Any]]:
         return [self._handler(workflow) for workflow in self._declared.workflows.values()]
@@ -69,9 +65,11 @@ class Executor:
         """Makes the workflows known, so that they can be started from anywhere."""
         async with self._database.tx() as tx:
             await workflows.declare(tx, list(self._declared.workflows.values()))
+        if self._declared.workflows:
+            await self._hear()
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._stepping.close()
 
     def _handler(self, workflow: Workflow[Any, Any]) -> Task[Any, Any]:
         async def drive(**payload: Any) -> Any:
@@ -84,11 +82,18 @@ class Executor:
     async def _wake(self, task: Claimed, workflow: Workflow[Any, Any]) -> Outcome:
         loaded = None
         if task.attempt > 1:
-            loaded = await self._keeper.load(task.id)
+            memory = self._remembered.take(task.id, attempt=task.attempt)
+            loaded = await self._keeper.load((task.id, None if memory is None else memory.place))
             if loaded is None:
                 return Outcome(task, "completed")  # the run is over: nothing follows
+            if memory is not None and memory.place.life == loaded.life:
+                loaded.history = memory.history + loaded.history
+            self._heard, self._era = (loaded.now, time.monotonic()), loaded.life.rpartition(" ")[0]
+        elif self._heard is None or time.monotonic() - self._heard[1] > _FRESH:
+            await patiently(self._hear)
+        assert self._heard is not None
         try:
-            live = Live(task, workflow, loaded)
+            live = Live(task, workflow, loaded, heard=self._heard, era=self._era)
         except errors.WeftError as error:
             return outcomes.failed(task, error)
         self._live[task.id] = live
@@ -113,6 +118,12 @@ class Executor:
                 running.add_done_callback(_unheard)
             live.replayer.close()
 
+    async def _hear(self) -> None:
+        async with self._database.once() as tx:
+            asked = time.monotonic()
+            now, self._era = await workflows.time(tx)
+            self._heard = now, max(asked, time.monotonic() - 0.001)
+
     async def _run(self, live: Live) -> Outcome:
         """Until it has ended, or only waits."""
         try:
@@ -132,6 +143,8 @@ class Executor:
 
     async def _further(self, live: Live) -> Outcome | None:
         """One turn: None, if it goes on."""
+        if live.running:
+            await self._collect(live)
         if live.messages:
             if (message := live.asked("cancel")) is not None:
                 return await self._cancelled(live, msgspec.json.decode(message.value or "{}"))
@@ -159,22 +172,24 @@ class Executor:
         if live.todo:
             work, live.todo = list(live.todo.values()), {}
             await self._save(live)
-            if len(work) == 1 and not live.running and not live.waits:
-                self._arrived(live, work[0], await self._execute(live, work[0]))
+            # a transaction is a task of its own: whoever stops the run must not cut off its commit
+            if len(work) == 1 and not live.running and not live.waits and work[0].kind != "transaction":
+                self._arrived(live, work[0], await self._stepping.carry_out(live, work[0]))
                 return None
             for operation in work:
-                live.running[operation.position] = asyncio.create_task(self._execute(live, operation))
+                live.running[operation.position] = asyncio.create_task(self._stepping.carry_out(live, operation))
         if live.running:
             await self._wait(live)
             return None
+        self._remembered.keep(live)
         return outcomes.parked(live)
 
     async def _save(self, live: Live, **words: Any) -> None:
-        if live.dirty or words or (live.waits and live.now() is None):
+        if live.dirty or words:
             asked = time.monotonic()
             if self._fault is not None:
                 await self._fault("before a checkpoint", live.task)
-            live.hear(await self._keeper.keep(live.written(**words)), asked)
+            self._heard = live.hear(await self._keeper.keep(live.written(**words)), asked)
             if self._fault is not None:
                 await self._fault("after a checkpoint", live.task)
             if live.task.rest.losses:
@@ -186,20 +201,29 @@ class Executor:
 
     async def _forgive(self, live: Live) -> None:
         """It got further than the worker it was lost with: that counts no more."""
-        async with self._database.once() as tx:
-            await workflows.forgive(tx, [live.task.id])
+        async def forgive() -> None:
+            async with self._database.once() as tx:
+                await workflows.forgive(tx, [live.task.id])
+
+        await patiently(forgive)
         live.task.rest = msgspec.structs.replace(live.task.rest, losses=0)
 
     async def _wait(self, live: Live) -> None:
         """Until something that runs has ended, something is due, or something was sent."""
-        due, now = live.due(), live.now()
-        timeout = None if due is None or now is None else max((due - now).total_seconds(), 0.0)
+        due = live.due()
+        timeout = None if due is None else max((due - live.now()).total_seconds(), 0.0)
         told = asyncio.ensure_future(live.told.wait())
         try:
             await asyncio.wait({*live.running.values(), told}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
             told.cancel()
         live.told.clear()
+        await self._collect(live)
+
+    async def _collect(self, live: Live) -> None:
+        """Tells of what has ended. A transaction that has its number already is waited for: others come after it."""
+        while committing := [live.running[one] for one in live.committing if one in live.running]:
+            await asyncio.wait(committing)
         ended = [(position, task) for position, task in live.running.items() if task.done()]
         for position, _ in ended:
             del live.running[position]
@@ -221,87 +245,6 @@ class Executor:
             live.tell(record, saved=True)
         else:
             live.tell(record._replace(number=live.next_number()))
-
-    # carrying out
-
-    async def _execute(self, live: Live, operation: Operation) -> Record:
-        """Runs a step until it is over. A record without a number is not saved yet."""
-        if operation.kind == "start":
-            return await self._start(live, operation)
-        step, args, kwargs = operation.about
-        return await self._attempts(live, step, operation.position, args, kwargs, kind=operation.kind)
-
-    async def _attempts(
-        self, live: Live, step: Step[Any, Any], position: str, args: Any, kwargs: Mapping[str, Any], *, kind: str
-    ) -> Record:
-        attempt = live.retrying.get(position, (0, None))[0]
-        while True:
-            attempt += 1
-            try:
-                undo = step.undo(args, dict(kwargs))
-                if step.kind == "transaction":
-                    return await self._transact(live, step, position, args, kwargs, kind=kind, attempt=attempt, undo=undo)
-                if step.is_async and step.options.timeout is None:
-                    value = await step.function(*args, **kwargs)
-                else:
-                    value = await self._call(step, args, kwargs)
-                output = outcomes.output(step, value)
-                return Record(0, position, kind, step.name, True, output, None, live.now(), attempt, undo)
-            except errors.LeaseLost:
-                raise
-            except Exception as error:  # noqa: BLE001 - user code
-                problem = json.loads(ending.problem(error))
-                if attempt > step.options.retries or not outcomes.retryable(step, error):
-                    return Record(0, position, kind, step.name, False, None, problem, live.now(), attempt)
-                pause = step.options.retry.delay(attempt)
-                if pause.total_seconds() > _LONG and (now := live.now()) is not None:
-                    problem["due"] = (now + pause).isoformat()
-                    return Record(0, position, "later", step.name, False, None, problem, now, attempt)
-            await asyncio.sleep(pause.total_seconds())
-
-    async def _call(self, step: Step[Any, Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
-        limit = step.options.timeout
-        async with asyncio.timeout(None if limit is None else limit.total_seconds()) if limit else contextlib.nullcontext():
-            if step.is_async:
-                return await step.function(*args, **kwargs)
-            carried = contextvars.copy_context()
-            return await asyncio.get_running_loop().run_in_executor(
-                self._threads, lambda: carried.run(step.function, *args, **kwargs)
-            )
-
-    async def _transact(
-        self, live: Live, step: Step[Any, Any], position: str, args: Any, kwargs: Mapping[str, Any], *, kind: str,
-        attempt: int, undo: str | None,
-    ) -> Record:  # fmt: skip
-        """The step's writes and its checkpoint are one transaction."""
-        limit = step.options.timeout
-        async with self._database.tx() as tx:
-            async with asyncio.timeout(None if limit is None else limit.total_seconds()):
-                value = await step.function(tx.connection, *args, **kwargs)
-            output = outcomes.output(step, value)
-            record = Record(live.next_number(), position, kind, step.name, True, output, None, live.now(), attempt, undo)
-            written = Written(run=live.task.id, token=live.task.token, records=[record])
-            now, held = await checkpoint.keep(tx, [written])
-            if not held:
-                raise errors.LeaseLost(f"run {live.task.id} is no longer ours")
-            if live.task.rest.losses:
-                await workflows.forgive(tx, [live.task.id])
-            await self._visit("before a transaction's commit", live.task)
-        await self._visit("after a transaction's commit", live.task)
-        return record._replace(at=now)
-
-    async def _start(self, live: Live, operation: Operation) -> Record:
-        """A child, once, however often this is tried: its key is our run and the position."""
-        workflow, arguments, detached = operation.about
-        task = live.task
-        wanted = workflows.wish(
-            workflow.name, arguments, version=workflow.version, key=f"child:{task.id}:{operation.position}", org=task.org,
-            parent=task.id, place=None if detached else operation.position, correlation_id=task.correlation_id,
-            trace_parent=task.trace_parent,
-        )  # fmt: skip
-        async with self._database.once() as tx:
-            made = await workflows.start(tx, wanted)
-        return Record(0, operation.position, "start", operation.name, True, json.text(str(made.id)), None, live.now())
 
     # ending
 
@@ -338,7 +281,8 @@ class Executor:
         return Outcome(live.task, "snoozed", written=written)
 
     async def _stop(self, live: Live) -> None:
-        """Ends what runs; what comes out of it does not count."""
+        """Ends what runs; what comes out of it does not count, unless it is being committed."""
+        await self._collect(live)
         for task in live.running.values():
             task.cancel()
         if live.running:
@@ -347,6 +291,7 @@ class Executor:
 
     async def _undo(self, live: Live, error: dict[str, Any]) -> Outcome:
         """Compensates in reverse order of completion, each step durably, and ends the run."""
+        live.undoing = True
         cancelled = error.get("type") == "Cancelled"
         plan = [one for one in sorted(live.history, reverse=True) if one.ok and one.undo and one.kind != "compensation"]
         if not plan:
@@ -376,16 +321,14 @@ class Executor:
         step = self._declared.steps.get(told["compensate"])
         if step is None:
             problem = {"type": "UnknownStep", "message": f"there is no step named {told['compensate']!r} to undo it with"}
-            return Record(0, position, "compensation", told["compensate"], False, None, problem)
+            return Record(0, position, "compensation", told["compensate"], False, None, problem, live.now())
         arguments = step.undoing(told["arguments"], None if record.output is None else json.loads(record.output))
         while True:
-            done = await self._attempts(live, step, position, (), arguments, kind="compensation")
+            done = await self._stepping.attempts(live, step, position, (), arguments, kind="compensation")
             if done.kind != "later":
                 return done
             live.retrying[position] = (done.attempt, None)
-            await asyncio.sleep(_LONG)
-
-    # hearing
+            await asyncio.sleep(LONG)
 
 
 def _unheard(task: "asyncio.Task[Any]") -> None:

@@ -107,7 +107,17 @@ export class Live {
     socket.onclose = (event: CloseEvent) => this.lost(socket, event.code);
   }
 
-  /** Somebody has logged in, or out. */
+  /** Nobody is logged in: a try would only be refused. */
+  stop(): void {
+    const old = this.socket;
+    this.socket = null;
+    this.session = null;
+    clearTimeout(this.timer);
+    this.state.set("refused");
+    old?.close();
+  }
+
+  /** Somebody has logged in. */
   restart(): void {
     this.session = null;
     this.tries = 0;

@@ -164,6 +164,16 @@ export function useChange(subject: string | null, args: Record<string, Json>, ch
   }, [polls, key, poll]);
 }
 
+/** Calls every so many milliseconds while the page is seen: for what nobody tells of. */
+export function useEvery(call: () => void, every: number): void {
+  const last = useRef(call);
+  last.current = call;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || last.current(), every);
+    return () => clearInterval(timer);
+  }, [every]);
+}
+
 /** `call`, at once while changes are few and then at most every `every` milliseconds: lists must not be read for each of a
     thousand changes. */
 export function useCalm(call: () => void, every = 500): () => void {

@@ -61,11 +61,11 @@ export async function login(credential: string): Promise<void> {
 
 export async function logout(): Promise<void> {
   try {
+    live.stop();
     await act("/v1/logout");
   } finally {
     keepCsrf(null);
     session.set({ at: "out", why: null });
-    live.restart();
   }
 }
 

@@ -103,6 +103,8 @@ export interface Node {
   beat_at: string;
   beat_age: number;
   lease: number;
+  /** It serves every org. */
+  shared: boolean;
 }
 export interface Overview {
   from: string;
@@ -111,6 +113,9 @@ export interface Overview {
   completed: number[];
   failed: number[];
   cancelled: number[];
+  waiting: number[];
+  running: number[];
+  oldest: number[];
   queues: { ready: number; scheduled: number; blocked: number; running: number; oldest_ready: number | null };
   schedule_lag: number | null;
   late_jobs: number;

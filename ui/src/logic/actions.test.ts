@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { request, verbs } from "./actions";
+import { ofStep, request, stepVerbs, verbs } from "./actions";
 
 describe("verbs", () => {
   it("fit the state", () => {
@@ -18,6 +18,23 @@ describe("verbs", () => {
     expect(request("workflow", "x", "abandon")).toEqual({
       method: "POST", path: "/v1/runs/x/cancel", body: { compensate: false },
     });
-    expect(request("dag", "x", "cancel").body).toBeUndefined();
+    expect(request("dag", "x", "cancel")).toEqual({ method: "POST", path: "/v1/runs/x/cancel", body: { compensate: true } });
+    expect(request("flow", "x", "pause").path).toBe("/v1/runs/x/pause");
+    expect(request("flow", "x", "retry")).toEqual({ method: "POST", path: "/v1/runners/x/repair", body: { dry_run: false } });
+  });
+
+  it("of a step fit its run", () => {
+    const step = { state: "failed", block: null, element: -1, catching: false, outer: true };
+    expect(stepVerbs("dag", false, step)).toEqual(["rerun", "mark"]);
+    expect(stepVerbs("dag", false, { ...step, element: 2 })).toEqual([]);
+    expect(stepVerbs("flow", false, step)).toEqual(["mark"]);
+    expect(stepVerbs("flow", true, { ...step, element: 2, block: "b" })).toEqual(["retry", "rerun", "reset", "mark"]);
+    expect(stepVerbs("workflow", true, step)).toEqual([]);
+  });
+
+  it("of a step go where its run came from", () => {
+    expect(ofStep("dag", "x", { id: "s", node: "load" }, "rerun")).toMatchObject({ path: "/v1/dag-runs/x/clear", body: { tasks: ["load"] } });
+    expect(ofStep("flow", "x", { id: "s", node: "load" }, "rerun").path).toBe("/v1/runners/x/steps/s/rerun");
+    expect(ofStep("flow", "x", { id: "s", node: "load" }, "mark", 1)).toMatchObject({ path: "/v1/runners/x/steps/s/mark", body: { state: "completed", output: 1 } });
   });
 });

@@ -27,18 +27,38 @@ export function verbs(kind: Kind, state: string): Verb[] {
 
 /** The request for a verb that needs no more than the run. */
 export function request(kind: Kind, id: string, verb: Exclude<Verb, "fork" | "signal">): Asked {
-  const at = `${kind === "workflow" ? "/v1/runs" : "/v1/dag-runs"}/${encodeURIComponent(id)}`;
+  const run = encodeURIComponent(id);
   switch (verb) {
     case "cancel":
-      return kind === "workflow" ? post(`${at}/cancel`, { compensate: true }) : post(`${at}/cancel`);
     case "abandon":
-      return post(`${at}/cancel`, { compensate: false });
+      return post(`/v1/runs/${run}/cancel`, { compensate: verb === "cancel" });
     case "pause":
     case "resume":
-      return post(`${at}/${verb}`);
+      return post(`/v1/runs/${run}/${verb}`);
     case "retry":
-      return post(kind === "workflow" ? `${at}/retry` : `${at}/rerun`);
+      return kind === "workflow" ? post(`/v1/runs/${run}/retry`) : kind === "dag" ? post(`/v1/dag-runs/${run}/rerun`) : post(`/v1/runners/${run}/repair`, { dry_run: false });
   }
+}
+
+export type StepVerb = "retry" | "rerun" | "reset" | "mark";
+
+/** What can be done to one step of a plan's run. A flow's steps are named by their ids, because those in blocks share names;
+    a flow that goes on must be cancelled before a step of it is run again. */
+export function stepVerbs(kind: Kind, over: boolean, step: { state: string; block: string | null; element: number; catching: boolean; outer: boolean }): StepVerb[] {
+  const done = ended(step.state) || ["timed_out", "upstream_failed", "skipped"].includes(step.state);
+  if (kind === "workflow" || (kind === "dag" && (step.element >= 0 || step.catching || !step.outer))) return [];
+  const found: StepVerb[] = [];
+  if (kind === "flow" && over && step.state === "failed") found.push("retry");
+  if (done && (kind === "dag" || over)) found.push("rerun");
+  if (kind === "flow" && over && step.block !== null) found.push("reset");
+  if (step.state !== "completed") found.push("mark");
+  return found;
+}
+
+export function ofStep(kind: Kind, run: string, step: { id: string; node: string }, verb: StepVerb, output: unknown = null): Asked {
+  const at = `/v1/${kind === "dag" ? "dag-runs" : "runners"}/${encodeURIComponent(run)}`;
+  if (kind === "dag") return verb === "mark" ? post(`${at}/mark`, { task: step.node, status: "COMPLETED", output }) : post(`${at}/clear`, { tasks: [step.node] });
+  return verb === "mark" ? post(`${at}/steps/${step.id}/mark`, { state: "completed", output }) : post(`${at}/steps/${step.id}/${verb}`);
 }
 
 /** What a verb does, for the question before it. */

@@ -26,7 +26,7 @@ export function bar(step: Pick<Step, "id" | "created_at" | "started_at" | "finis
 }
 
 /** From the first beginning to the last end, at least a moment long. */
-export function extent(bars: readonly (Bar | null)[], otherwise: Span): Span {
+export function extent(bars: readonly (Span | null)[], otherwise: Span): Span {
   let from = Infinity;
   let to = -Infinity;
   for (const one of bars) {
@@ -47,7 +47,7 @@ export function zoomed(all: Span, zoom: number, middle: number): Span {
 }
 
 /** Where a bar stands in a span, as fractions; null if it is outside. A bar is never too thin to see. */
-export function placed(one: Bar, shown: Span, thinnest = 0.003): { left: number; width: number } | null {
+export function placed(one: Span, shown: Span, thinnest = 0.003): { left: number; width: number } | null {
   const length = shown.to - shown.from;
   if (one.to < shown.from || one.from > shown.to || length <= 0) return null;
   const left = Math.max(0, (one.from - shown.from) / length);

@@ -15,6 +15,9 @@ export interface Schema {
   maximum?: number;
   maxLength?: number;
   format?: string;
+  anyOf?: Schema[];
+  $ref?: string;
+  $defs?: Record<string, Schema>;
 }
 export type FieldKind = "text" | "number" | "integer" | "boolean" | "choice" | "list" | "json" | "secret" | "long";
 export interface Field {
@@ -25,6 +28,8 @@ export interface Field {
   required: boolean;
   first: string;
   choices: string[];
+  /** What the choices stand for. */
+  values: Json[];
   minimum?: number;
   maximum?: number;
 }
@@ -33,7 +38,17 @@ export type Checked = { ok: true; value: Record<string, Json> } | { ok: false; w
 
 export function fields(schema: Schema): Field[] {
   const required = new Set(schema.required ?? []);
-  return Object.entries(schema.properties ?? {}).map(([name, one]) => field(name, one, required.has(name)));
+  return Object.entries(schema.properties ?? {}).map(([name, one]) => field(name, plain(one, schema.$defs ?? {}), required.has(name)));
+}
+
+/** Without references to parts of the schema, and `T or null` as T: what is left empty is left out. */
+function plain(one: Schema, defs: Record<string, Schema>, deep = 0): Schema {
+  const { $ref: ref, anyOf, ...rest } = one;
+  const named = ref?.startsWith("#/$defs/") ? defs[ref.slice(8)] : undefined;
+  if (named && deep < 8) return { ...plain(named, defs, deep + 1), ...rest };
+  const real = anyOf?.filter((two) => two.type !== "null") ?? [];
+  const single = real.length === 1 ? real[0] : undefined;
+  return single && deep < 8 ? { ...plain(single, defs, deep + 1), ...rest } : one;
 }
 
 function field(name: string, one: Schema, required: boolean): Field {
@@ -44,7 +59,8 @@ function field(name: string, one: Schema, required: boolean): Field {
     kind: kind(one),
     required: required && one.default === undefined,
     first: one.default === undefined || one.default === null ? "" : shown(one.default, kind(one)),
-    choices: one.enum?.map((choice) => String(choice)) ?? [],
+    choices: one.enum?.filter((choice) => choice !== null).map((choice) => (typeof choice === "string" ? choice : JSON.stringify(choice))) ?? [],
+    values: one.enum?.filter((choice) => choice !== null) ?? [],
   };
   if (one.minimum !== undefined) made.minimum = one.minimum;
   if (one.maximum !== undefined) made.maximum = one.maximum;
@@ -104,7 +120,7 @@ function read(one: Field, text: string): { value: Json } | { wrong: string } {
     case "secret":
       return { value: text };
     case "choice":
-      return one.choices.includes(text) ? { value: text } : { wrong: `must be one of ${one.choices.join(", ")}` };
+      return one.choices.includes(text) ? { value: one.values[one.choices.indexOf(text)] ?? text } : { wrong: `must be one of ${one.choices.join(", ")}` };
     case "boolean":
       return { value: text === "true" };
     case "list":

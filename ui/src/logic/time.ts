@@ -53,6 +53,12 @@ function rough(seconds: number): string {
   return `${Math.round(seconds / 86400)} d`;
 }
 
+/** In one unit and few letters, for axes: `50 s`, `1.5 min`, `12 h`. */
+export function brief(seconds: number): string {
+  const [value, unit] = seconds < 60 ? [seconds, "s"] : seconds < 3600 ? [seconds / 60, "min"] : seconds < 86400 ? [seconds / 3600, "h"] : [seconds / 86400, "d"];
+  return `${Number(value.toFixed(1))} ${unit}`;
+}
+
 /** A duration in its two largest units: `840 ms`, `12.4 s`, `3 min 20 s`, `2 d 4 h`. */
 export function span(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";

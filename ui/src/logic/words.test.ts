@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { sign, tone, word } from "./states";
 import { clean, count, line, safeLink, short } from "./text";
-import { ago, seconds, span, stamp } from "./time";
+import { ago, brief, seconds, span, stamp } from "./time";
 
 describe("text", () => {
   it("takes out what steers a terminal", () => {
@@ -38,6 +38,7 @@ describe("text", () => {
 
 describe("time", () => {
   it("says durations in two units", () => {
+    expect([0, 50, 90, 7200, 172800].map(brief)).toEqual(["0 s", "50 s", "1.5 min", "2 h", "2 d"]);
     expect([0, 0.84, 4.04, 59.6, 200, 7260, 190000, null].map((one) => span(one))).toEqual(
       ["0 ms", "840 ms", "4.0 s", "1 min", "3 min 20 s", "2 h 1 min", "2 d 4 h", "–"]);
   });

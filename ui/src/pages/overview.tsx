@@ -4,7 +4,7 @@ import type { Overview, Queue, TaskRow } from "../base/shapes";
 import { useCalm, useChange, usePages, useRead } from "../base/query";
 import { Link, useParam } from "../base/router";
 import { number } from "../logic/text";
-import { seconds, span } from "../logic/time";
+import { brief, seconds, span } from "../logic/time";
 import { Chart } from "../parts/chart";
 import { Empty } from "../parts/empty";
 import { Card, Failure, Figure, Loading, Page } from "../parts/page";
@@ -12,6 +12,7 @@ import { StateBadge } from "../parts/state";
 import { Table, type Column } from "../parts/table";
 import { Time } from "../parts/time";
 import { Crash } from "./crash";
+import { Recovery } from "./recovery";
 
 const RANGES = ["15m", "1h", "6h", "24h", "7d"];
 
@@ -44,6 +45,7 @@ export default function OverviewPage() {
   const idle = !ended && !tasks.items.length && !tasks.loading;
   return (
     <Page title="Overview" actions={<><Crash /><Ranges chosen={range} choose={setRange} /></>}>
+      <Recovery />
       <div className="figures eight">
         <Figure name="Throughput" value={`${number(Math.round(((sum(data.completed) + sum(data.failed)) / minutes) * 10) / 10)}`} hint="ended a minute" />
         <Figure name="Failures" value={number(sum(data.failed))} hint={ended ? `${((sum(data.failed) / ended) * 100).toFixed(1)} % of what ended` : "nothing ended"} tone={sum(data.failed) ? "bad" : ""} to="/tasks?state=failed&state=timed_out" />
@@ -58,11 +60,19 @@ export default function OverviewPage() {
         <Empty title="Nothing has happened yet" command={`weft enqueue hello '{"name": "you"}' --wait`}>Enqueue a task; what becomes of it appears here by itself.</Empty>
       ) : (
         <>
-          <div className="columns">
+          <div className="columns charts">
             <Card>
               <Chart label="Ended" from={start} step={data.step * 1000} series={[
                 { name: "completed", tone: "ok", values: data.completed }, { name: "failed", tone: "bad", values: data.failed },
                 { name: "cancelled", tone: "off", values: data.cancelled }]} />
+            </Card>
+            <Card>
+              <Chart label="Waiting and running" from={start} step={data.step * 1000} kind="lines" series={[
+                { name: "waiting", tone: "warn", values: data.waiting }, { name: "running", tone: "busy", values: data.running }]} />
+            </Card>
+            <Card>
+              <Chart label="How long the oldest waited" from={start} step={data.step * 1000} kind="lines" show={span} tick={brief}
+                series={[{ name: "oldest", tone: "warn", values: data.oldest }]} />
             </Card>
             <Card>
               <Chart label="Share of failures" from={start} step={data.step * 1000} kind="lines" show={(value) => `${number(value)} %`}

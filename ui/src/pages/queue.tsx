@@ -7,7 +7,7 @@ import { may, useMe } from "../base/session";
 import type { Overview, Queue } from "../base/shapes";
 import type { Schema } from "../logic/schema";
 import { count } from "../logic/text";
-import { seconds, span } from "../logic/time";
+import { brief, seconds, span } from "../logic/time";
 import { Chart } from "../parts/chart";
 import { FormDialog } from "../parts/form_dialog";
 import { Card, Failure, Figure, Loading, Page } from "../parts/page";
@@ -72,6 +72,10 @@ export default function QueuePage({ match }: { match: Match }) {
           <Chart label="Ended" height={120} from={Date.parse(past.data.from)} step={past.data.step * 1000} series={[
             { name: "completed", tone: "ok", values: past.data.completed }, { name: "failed", tone: "bad", values: past.data.failed },
             { name: "cancelled", tone: "off", values: past.data.cancelled }]} />
+          <Chart label="Waiting and running" height={120} kind="lines" from={Date.parse(past.data.from)} step={past.data.step * 1000} series={[
+            { name: "waiting", tone: "warn", values: past.data.waiting }, { name: "running", tone: "busy", values: past.data.running }]} />
+          <Chart label="How long the oldest waited" height={120} kind="lines" show={span} tick={brief} from={Date.parse(past.data.from)} step={past.data.step * 1000}
+            series={[{ name: "oldest", tone: "warn", values: past.data.oldest }]} />
         </Card>
       )}
       <TaskList queue={name} />

@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 import { get, type Json } from "../base/api";
-import { usePages } from "../base/query";
+import { useCalm, useChange, usePages } from "../base/query";
 import { line, number } from "../logic/text";
 import { Dialog } from "../parts/dialog";
 import { Copy, Empty } from "../parts/empty";
@@ -54,6 +54,7 @@ async function verify(): Promise<Verified> {
 
 export function Audit() {
   const list = usePages<Entry>("/v1/audit", useFilters(FILTERS));
+  useChange("audit", {}, useCalm(list.again, 500));
   const [open, setOpen] = useState<Entry | null>(null);
   const [checked, setChecked] = useState<Verified | null>(null);
   const check = async (): Promise<void> => {
@@ -69,7 +70,7 @@ export function Audit() {
   ];
   return (
     <>
-      <Filters filters={FILTERS}><button type="button" onClick={() => void check()}>Verify the trail</button><button type="button" onClick={list.again}>Read again</button></Filters>
+      <Filters filters={FILTERS}><button type="button" onClick={() => void check()}>Verify the trail</button></Filters>
       {checked && (
         <div className={checked.findings.length ? "note tone-bad" : "note tone-ok"} role="status">
           <p><strong>{checked.findings.length ? `${checked.findings.length} findings: entries were changed or are missing` : `${number(checked.entries)} entries, nothing changed`}</strong>{checked.unsealed > 0 && <>, {checked.unsealed} not sealed yet</>}</p>

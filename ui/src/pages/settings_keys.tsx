@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 import { act, post, type Json } from "../base/api";
-import { usePages } from "../base/query";
+import { useCalm, useChange, usePages } from "../base/query";
 import { may, useMe } from "../base/session";
 import type { Schema } from "../logic/schema";
 import { confirmed } from "../parts/dialog";
@@ -29,6 +29,7 @@ interface Key {
 export function Keys() {
   const me = useMe();
   const list = usePages<Key>("/v1/keys");
+  useChange("audit", {}, useCalm(list.again, 500));
   const [making, setMaking] = useState(false);
   const [shown, setShown] = useState<string | null>(null);
   const roles = ["reader", "writer", "worker", "admin", ...(may(me, "operator") ? ["operator"] : [])];

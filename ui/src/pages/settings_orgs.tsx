@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 import { ask, post, type Json } from "../base/api";
-import { usePages } from "../base/query";
+import { useEvery, usePages } from "../base/query";
 import { may, useMe } from "../base/session";
 import type { Schema } from "../logic/schema";
 import { span } from "../logic/time";
@@ -41,6 +41,8 @@ const NEW: Schema = {
 export function Orgs() {
   const me = useMe();
   const list = usePages<Org>("/v1/orgs");
+  // an org that is made elsewhere is another org's business: nobody tells us
+  useEvery(list.again, 5000);
   const [editing, setEditing] = useState<Org | "new" | null>(null);
   const [key, setKey] = useState<string | null>(null);
   const operator = may(me, "operator", "org.write");

@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 import { act, ask, part, post, type Json } from "../base/api";
-import { usePages } from "../base/query";
+import { useCalm, useChange, usePages } from "../base/query";
 import type { Schema } from "../logic/schema";
 import { confirmed } from "../parts/dialog";
 import { Empty } from "../parts/empty";
@@ -41,6 +41,7 @@ const ROLE: Schema = { required: ["slug", "name"], properties: { slug: { type: "
 export function Users() {
   const list = usePages<User>("/v1/users");
   const roles = usePages<Role>("/v1/roles");
+  useChange("audit", {}, useCalm(() => { list.again(); roles.again(); }, 500));
   const [editing, setEditing] = useState<User | "new" | null>(null);
   const add = async (value: Record<string, Json>): Promise<void> => {
     await post("/v1/users", value);
@@ -89,6 +90,7 @@ export function Users() {
 
 export function Roles() {
   const list = usePages<Role>("/v1/roles");
+  useChange("audit", {}, useCalm(list.again, 500));
   const [making, setMaking] = useState(false);
   const add = async (value: Record<string, Json>): Promise<void> => {
     await post("/v1/roles", value);

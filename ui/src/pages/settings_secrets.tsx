@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 import { act, ask, part, type Json } from "../base/api";
-import { usePages } from "../base/query";
+import { useCalm, useChange, usePages } from "../base/query";
 import type { Schema } from "../logic/schema";
 import { confirmed } from "../parts/dialog";
 import { Empty } from "../parts/empty";
@@ -26,6 +26,7 @@ const VALUE: Schema["properties"] = {
 /** Written, never read: the page has no way to show a value. */
 export function Secrets() {
   const list = usePages<Secret>("/v1/secrets");
+  useChange("audit", {}, useCalm(list.again, 500));
   const [editing, setEditing] = useState<Secret | "new" | null>(null);
   const keep = async ({ name, ...body }: Record<string, Json>): Promise<void> => {
     const of = editing && editing !== "new" ? editing.name : String(name);

@@ -1,5 +1,5 @@
 import { act } from "../base/api";
-import { usePages } from "../base/query";
+import { useCalm, useChange, usePages } from "../base/query";
 import { useParam } from "../base/router";
 import { may, useMe } from "../base/session";
 import { line } from "../logic/text";
@@ -22,6 +22,7 @@ export function You() {
   const me = useMe();
   const [all, setAll] = useParam("everybodys");
   const list = usePages<Login>("/v1/sessions", { everybodys: all ? true : undefined });
+  useChange("audit", {}, useCalm(list.again, 500));
   const end = (one: Login): void => void confirmed(
     { title: "End this session?", verb: "End it", danger: true, text: `${one.actor} is logged out there within a second.` },
     () => act(`/v1/sessions/${one.id}`, "DELETE"), "Ended").then(list.again);

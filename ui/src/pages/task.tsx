@@ -16,6 +16,8 @@ import { StateBadge, Tags } from "../parts/state";
 import { Tabs } from "../parts/tabs";
 import { Time, Took, useNow } from "../parts/time";
 import { told } from "../parts/toast";
+import { AttemptLine } from "../parts/attempts";
+import { ofTask } from "./recovery";
 
 const WAITING = ["queued", "ready", "scheduled", "blocked"];
 const ENDED = ["completed", "failed", "timed_out", "cancelled"];
@@ -111,11 +113,14 @@ function Data({ task }: { task: Task }) {
 }
 
 function Attempts({ task }: { task: Task }) {
+  const clock = useNow();
   const last: Attempt[] = task.attempt > 0 && !WAITING.includes(task.state)
     ? [{ attempt: task.attempt, node_id: task.node_id, started_at: task.started_at, ended_at: task.finished_at, outcome: task.state, error: task.error }] : [];
   const all = [...task.attempts, ...last];
   if (!all.length) return <Empty title="It was not tried yet" />;
   return (
+    <>
+    {all.length > 1 && <Card><AttemptLine of={ofTask(task, clock)} label="Attempts over time" /></Card>}
     <ol className="attempts">
       {all.map((one, n) => (
         <li key={n} className="card">
@@ -127,5 +132,6 @@ function Attempts({ task }: { task: Task }) {
         </li>
       ))}
     </ol>
+    </>
   );
 }

@@ -1,14 +1,13 @@
-import { act } from "../base/api";
 import { useCalm, useChange, useRead } from "../base/query";
 import type { Match } from "../base/router";
-import { may, useMe } from "../base/session";
+import { useMe } from "../base/session";
 import type { Node } from "../base/shapes";
 import { span } from "../logic/time";
-import { confirmed } from "../parts/dialog";
 import { Copy } from "../parts/empty";
 import { Card, Facts, Failure, Figure, Loading, Page } from "../parts/page";
 import { StateBadge, Tags } from "../parts/state";
 import { Time, Took } from "../parts/time";
+import { drain, drains } from "./draining";
 
 export default function Worker({ match }: { match: Match }) {
   const id = match["id"] ?? "";
@@ -18,12 +17,10 @@ export default function Worker({ match }: { match: Match }) {
   useChange("nodes", {}, calm, 2500);
   const crumbs = [{ to: "/workers", text: "Workers" }];
   if (!data) return <Page title="Worker" crumbs={crumbs}>{error ? <Failure of={error} again={again} /> : <Loading />}</Page>;
-  const drain = (): void => void confirmed(
-    { title: `Drain ${data.hostname}:${data.pid}?`, verb: "Drain it", danger: true, text: "It takes no more tasks, ends those it has, and stops. Others take over what comes." },
-    () => act(`/v1/nodes/${id}/drain`), "It drains").then(again);
   return (
     <Page title={`${data.hostname}:${data.pid}`} crumbs={crumbs} badge={<StateBadge state={data.status} hint={data.asleep ? "idle" : null} />}
-      actions={data.status === "active" && data.roles.includes("worker") && may(me, "admin", "node.write") && <button type="button" className="danger" onClick={drain}>Drain …</button>}>
+      actions={drains(me, data) && <button type="button" className="danger" onClick={() => drain(data, again)}>Drain …</button>}>
+      {data.status === "draining" && <div className="note tone-warn" role="status">It takes no more tasks, ends the {data.running} it has, and stops.</div>}
       <div className="figures">
         <Figure name="Running" value={data.running} hint={data.concurrency ? `of ${data.concurrency} at a time` : "runs no tasks"} />
         <Figure name="Last beat" value={span(data.beat_age)} hint={`dead after ${span(data.lease)}`} tone={data.beat_age > data.lease / 2 ? "warn" : ""} />

@@ -1,5 +1,6 @@
 import { useCalm, useChange, usePages } from "../base/query";
 import { Link, useParam } from "../base/router";
+import { useMe } from "../base/session";
 import type { Node } from "../base/shapes";
 import { span } from "../logic/time";
 import { Empty } from "../parts/empty";
@@ -8,14 +9,22 @@ import { StateBadge, Tags } from "../parts/state";
 import { Table, type Column } from "../parts/table";
 import { Time } from "../parts/time";
 import { Crash } from "./crash";
+import { drain, drains } from "./draining";
+import { Recovery } from "./recovery";
 
 export default function Workers() {
+  const me = useMe();
   const [dead, setDead] = useParam("dead");
   const list = usePages<Node>("/v1/nodes", { status: dead ? ["starting", "active", "draining", "dead"] : ["starting", "active", "draining"] });
   const calm = useCalm(list.again, 1000);
   useChange("nodes", {}, calm, 2500);
+  const columns: Column<Node>[] = list.items.some((one) => drains(me, one)) ? [...COLUMNS, {
+    name: "deeds", head: <span className="unseen">Actions</span>, right: true, less: true,
+    cell: (one) => drains(me, one) && <button type="button" className="small" aria-label={`Drain ${one.hostname}:${one.pid}`} onClick={() => drain(one, list.again)}>Drain …</button>,
+  }] : COLUMNS;
   return (
     <Page title="Workers" actions={<Crash />}>
+      <Recovery />
       <div className="filters">
         <label className="inline"><input type="checkbox" checked={dead !== ""} onChange={(event) => setDead(event.target.checked ? "yes" : "")} /> Show dead ones too</label>
       </div>
@@ -23,7 +32,7 @@ export default function Workers() {
       {list.loading ? <Loading /> : !list.items.length && !list.error ? (
         <Empty title="No process is alive" command="weft worker app:app">Start a worker on any machine that reaches the database:</Empty>
       ) : (
-        <Table label="Workers" rows={list.items} id={(one) => one.id} columns={COLUMNS} to={(one) => `/workers/${one.id}`} more={list.more} next={list.next} />
+        <Table label="Workers" rows={list.items} id={(one) => one.id} columns={columns} to={(one) => `/workers/${one.id}`} more={list.more} next={list.next} />
       )}
     </Page>
   );

@@ -22,13 +22,15 @@ interface Props {
   kind?: "bars" | "lines";
   height?: number;
   show?: (value: number) => string;
+  /** The same at the axis, where there is little room. */
+  tick?: (value: number) => string;
 }
-const LEFT = 44;
+const LEFT = 50;
 const BELOW = 20;
 const ABOVE = 8;
 
 /** A chart over time. What it draws is also there as a table, for those who do not see it. */
-export function Chart({ label, from, step, series, kind = "bars", height = 160, show = number }: Props) {
+export function Chart({ label, from, step, series, kind = "bars", height = 160, show = number, tick = show }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   const [over, setOver] = useState<number | null>(null);
@@ -68,11 +70,11 @@ export function Chart({ label, from, step, series, kind = "bars", height = 160, 
           {levels.map((value) => (
             <g key={value}>
               <line x1={LEFT} x2={width} y1={y(value)} y2={y(value)} className="grid" />
-              <text x={LEFT - 6} y={y(value) + 4} textAnchor="end">{show(value)}</text>
+              <text x={LEFT - 6} y={y(value) + 4} textAnchor="end">{tick(value)}</text>
             </g>
           ))}
-          {timeTicks(from, to, Math.max(2, Math.floor(inside / 90)), chosen).map((tick) => (
-            <text key={tick.at} x={LEFT + place(tick.at, from, to, inside)} y={height - 5} textAnchor="middle">{tick.label}</text>
+          {timeTicks(from, to, Math.max(2, Math.floor(inside / 90)), chosen).map((one) => (
+            <text key={one.at} x={LEFT + place(one.at, from, to, inside)} y={height - 5} textAnchor="middle">{one.label}</text>
           ))}
           {over !== null && <rect x={x(over)} y={ABOVE} width={Math.max(1, inside / count)} height={tall} className="over" />}
           {kind === "bars" ? <Bars series={series} count={count} x={x} y={y} width={inside / Math.max(1, count)} />

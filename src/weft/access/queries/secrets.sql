@@ -55,8 +55,16 @@ set key_id = %(current)s, nonce = n.nonce, sealed = n.sealed
 from unnest(%(ids)s::uuid[], %(nonces)s::bytea[], %(boxes)s::bytea[]) as n (id, nonce, sealed)
 where s.id = n.id;
 
+-- Webhooks' keys are sealed with them too.
 -- name: secrets_by_key
 select s.key_id, count(*)
-from weft.secrets as s
+from (
+    select k.key_id
+    from weft.secrets as k
+    union all
+    select k.key_id
+    from weft.webhook_keys as k
+    where k.key_id is not null
+) as s
 group by s.key_id
 order by s.key_id;

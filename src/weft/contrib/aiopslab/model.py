@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from weft.api import fields
+from weft.api import fields, pages
 
 KIND = "aiopslab.problem"
 QUEUE = "aiopslab"
@@ -140,6 +140,16 @@ class Tasks(msgspec.Struct, kw_only=True):
     total: int
     limit: int
     offset: int
+    next_cursor: str | UnsetType = UNSET
+    """Goes on after this page, whatever is submitted meanwhile; left out on the last one."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a page of tasks ended: what it is sorted by, as numbers, and the id."""
+
+    first: Annotated[str, Meta(pattern=r"^-?[0-9]{1,20}(\.[0-9]{1,9})?\Z")]
+    second: Annotated[str, Meta(pattern=r"^-?[0-9]{1,20}(\.[0-9]{1,9})?\Z")]
+    id: uuid.UUID
 
 
 class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -150,6 +160,8 @@ class TaskQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     worker_id: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
     offset: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
+    cursor: pages.Cursor | None = None
+    """Instead of an offset."""
     sort: Annotated[
         str,
         Meta(pattern=r"^[-+ ]?(created_at|priority)(,[-+ ]?(created_at|priority))?\Z",

@@ -11,31 +11,45 @@ select
 from weft.aiopslab_tasks as t
 where t.org_id = %(org)s and t.id = %(id)s;
 
+-- After the first `offset` that match, or after the place (two sort keys and an id) where the page before ended.
 -- name: list_problems
+with wanted as (
+    select
+        t.id, t.problem_id, t.status, t.payload, t.worker_id, t.result, t.error_details, t.created_at, t.updated_at,
+        t.started_at, t.completed_at,
+        case %(first)s::text
+            when 'created_at' then extract(epoch from t.created_at)
+            when '-created_at' then -extract(epoch from t.created_at)
+            when 'priority' then t.priority
+            when '-priority' then -t.priority
+        end as first,
+        case %(second)s::text
+            when 'created_at' then extract(epoch from t.created_at)
+            when '-created_at' then -extract(epoch from t.created_at)
+            when 'priority' then t.priority
+            when '-priority' then -t.priority
+            else 0
+        end as second
+    from weft.aiopslab_tasks as t
+    where t.org_id = %(org)s
+        and (%(status)s::text is null or t.status = %(status)s)
+        and (%(problem_id)s::text is null or t.problem_id = %(problem_id)s)
+        and (%(worker_id)s::text is null or t.worker_id = %(worker_id)s)
+)
 select
-    t.id, t.problem_id, t.status, t.payload, t.worker_id, t.result, t.error_details, t.created_at, t.updated_at,
-    t.started_at, t.completed_at
-from weft.aiopslab_tasks as t
-where t.org_id = %(org)s
-    and (%(status)s::text is null or t.status = %(status)s)
-    and (%(problem_id)s::text is null or t.problem_id = %(problem_id)s)
-    and (%(worker_id)s::text is null or t.worker_id = %(worker_id)s)
+    w.id, w.problem_id, w.status, w.payload, w.worker_id, w.result, w.error_details, w.created_at, w.updated_at,
+    w.started_at, w.completed_at, w.first::text, w.second::text
+from wanted as w
+where %(after)s::uuid is null
+    or (w.first, w.second) > (%(after_first)s::numeric, %(after_second)s::numeric)
+    or (w.first, w.second) = (%(after_first)s::numeric, %(after_second)s::numeric)
+        and (case when %(newest_first)s::boolean then w.id < %(after)s::uuid else w.id > %(after)s::uuid end)
 order by
-    case %(first)s::text
-        when 'created_at' then extract(epoch from t.created_at)
-        when '-created_at' then -extract(epoch from t.created_at)
-        when 'priority' then t.priority
-        when '-priority' then -t.priority
-    end,
-    case %(second)s::text
-        when 'created_at' then extract(epoch from t.created_at)
-        when '-created_at' then -extract(epoch from t.created_at)
-        when 'priority' then t.priority
-        when '-priority' then -t.priority
-    end,
+    w.first,
+    w.second,
     -- made in the same moment: as their ids say
-    case when not %(newest_first)s::boolean then t.id end,
-    t.id desc
+    case when not %(newest_first)s::boolean then w.id end,
+    w.id desc
 limit %(limit)s
 offset %(offset)s;
 

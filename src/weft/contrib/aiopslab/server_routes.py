@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from weft.access import keyring, webhook_keys
 from weft.api import metrics as exposition
 from weft.api import openapi
 from weft.api.operation import Answer, Call, Operation
@@ -10,7 +11,8 @@ from weft.base import errors
 from weft.base.version import VERSION
 from weft.contrib.aiopslab import tasks, workers
 from weft.contrib.aiopslab.model import CallbackKey, Health
-from weft.journal import outbox, record
+from weft.db.tx import Tx
+from weft.journal import record
 from weft.net import webhooks
 
 _PATIENCE = 2.0
@@ -53,17 +55,22 @@ async def document(call: Call[None, None]) -> dict[str, Any]:
 async def callback_key(call: Call[None, None]) -> CallbackKey:
     # no tenant may read what signs; this one's own org only
     async with call.engine_tx() as tx:
-        return CallbackKey(key=webhooks.write_key(await outbox.signing_key(tx, org=call.principal.org)))
+        return await _key(call, tx)
 
 
 async def new_callback_key(call: Call[None, None]) -> CallbackKey:
     async with call.engine_tx() as tx:
-        await outbox.forget_key(tx, org=call.principal.org)
+        await webhook_keys.forget(tx, org=call.principal.org)
         await record.record(
             tx, org_id=call.principal.org, actor=call.principal.actor, action="webhook_key.rotate",
             object_type="webhook_key", object_id=str(call.principal.org),
         )  # fmt: skip
-        return CallbackKey(key=webhooks.write_key(await outbox.signing_key(tx, org=call.principal.org)))
+        return await _key(call, tx)
+
+
+async def _key(call: Call[None, None], tx: Tx) -> CallbackKey:
+    found = await webhook_keys.get(tx, keyring.find(call.database.settings), org=call.principal.org)
+    return CallbackKey(key=webhooks.write_key(found))
 
 
 OPERATIONS = (

@@ -1,6 +1,10 @@
 """`/tasks`: submit, list, look at, cancel; logs, what was said, statistics."""
 
+from msgspec import UNSET
+
+from weft.api import pages
 from weft.api.operation import Answer, Call, Operation
+from weft.base import errors
 from weft.contrib.aiopslab import tasks
 from weft.contrib.aiopslab.model import (
     Conversation,
@@ -8,6 +12,7 @@ from weft.contrib.aiopslab.model import (
     Logs,
     NewTask,
     OneQuery,
+    Place,
     Statistics,
     TaskDetails,
     TaskQuery,
@@ -34,9 +39,14 @@ async def create(call: Call[NewTask, None]) -> Answer:
 
 
 async def listed(call: Call[None, TaskQuery]) -> Tasks:
+    query = call.query
+    if query.cursor is not None and query.offset:
+        raise errors.InvalidInput("cursor and offset both say where to begin; give one of them")
+    after = None if query.cursor is None else pages.decode(query.cursor, Place)
     async with call.tx() as tx:
-        found, total = await tasks.page(tx, org=call.principal.org, query=call.query)
-    return Tasks(tasks=found, total=total, limit=call.query.limit, offset=call.query.offset)
+        found, total, end = await tasks.page(tx, org=call.principal.org, query=query, after=after)
+    following = UNSET if end is None else pages.encode(end)
+    return Tasks(tasks=found, total=total, limit=query.limit, offset=query.offset, next_cursor=following)
 
 
 async def one(call: Call[None, OneQuery]) -> TaskDetails:

@@ -19,6 +19,7 @@ from weft.contrib.aiopslab.model import (
     Message,
     NewTask,
     Parameters,
+    Place,
     Result,
     Statistics,
     Task,
@@ -81,17 +82,19 @@ async def get(tx: Tx, *, org: uuid.UUID, id: uuid.UUID, include_logs: bool = Fal
     return _details(found, logs=logs, callbacks=[_callback(one) for one in sent])
 
 
-async def page(tx: Tx, *, org: uuid.UUID, query: TaskQuery) -> tuple[list[Task], int]:
-    """Some of the tasks that match, and how many do."""
+async def page(tx: Tx, *, org: uuid.UUID, query: TaskQuery, after: Place | None) -> tuple[list[Task], int, Place | None]:
+    """Some of the tasks that match, how many do, and where the page ends if there are more."""
     first, _, second = query.sort.replace("+", "").replace(" ", "").partition(",")
     arguments = {"org": org, "status": query.status, "problem_id": query.problem_id, "worker_id": query.worker_id}
     total = int(await tx.value(SQL.count_problems, arguments))
     place = {
-        "limit": query.limit, "offset": query.offset, "first": first, "second": second or None,
-        "newest_first": "-created_at" in (first, second),
+        "limit": query.limit + 1, "offset": query.offset, "first": first, "second": second or None,
+        "newest_first": "-created_at" in (first, second), "after": after and after.id,
+        "after_first": after and after.first, "after_second": after and after.second,
     }  # fmt: skip
     rows = await tx.rows(SQL.list_problems, {**arguments, **place})
-    return [_task(row) for row in rows], total
+    shown, more = rows[: query.limit], len(rows) > query.limit
+    return [_task(row[:-2]) for row in shown], total, Place(shown[-1][-2], shown[-1][-1], shown[-1][0]) if more else None
 
 
 async def cancel(tx: Tx, *, org: uuid.UUID, id: uuid.UUID, actor: str) -> TaskDetails:

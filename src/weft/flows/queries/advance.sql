@@ -1,10 +1,14 @@
 -- What an advance reads and writes. Everything here happens under the lock of the run's row.
 
+-- A run as `Held` has it, and ids for what is made in it.
+-- piece: held_run
+r.id::text, r.org_id::text, r.plan_hash, r.state, r.name, r.params, r.config, r.logical_date, r.nodes, r.nodes_ended,
+r.nodes_failed, r.error, null, r.correlation_id, r.trace_parent, r.definition_id::text, mint.prefix, mint.low
+
 -- Not those that wait to be let in or stand still: their facts stay where they are.
 -- name: lock_runs
 select
-    r.id::text, r.org_id::text, r.plan_hash, r.state, r.name, r.params, r.config, r.logical_date, r.nodes, r.nodes_ended,
-    r.nodes_failed, r.error, null, r.correlation_id, r.trace_parent, r.definition_id::text, mint.prefix, mint.low
+    -- use: held_run
 from weft.runs as r
 cross join weft.uuid7_run() as mint
 where r.id = any(%(ids)s::uuid[]) and r.state not in ('created', 'paused')
@@ -14,14 +18,14 @@ for update of r skip locked;
 -- The same, waiting for whoever has it: only for those who hold nothing else.
 -- name: lock_run
 select
-    r.id::text, r.org_id::text, r.plan_hash, r.state, r.name, r.params, r.config, r.logical_date, r.nodes, r.nodes_ended,
-    r.nodes_failed, r.error, null, r.correlation_id, r.trace_parent, r.definition_id::text, mint.prefix, mint.low
+    -- use: held_run
 from weft.runs as r
 cross join weft.uuid7_run() as mint
 where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid
 for update of r;
 
--- piece: step
+-- A step as `Step` has it, but for its output.
+-- piece: held_step
 s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed, s.skipped,
 s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
 s.task_id::text, s.attempt, s.reruns, s.error
@@ -42,7 +46,7 @@ with fact as (
 )
 select
     f.run_id::text, f.step_id::text, f.ended_task::text, f.ending, f.tries, f.started_at, f.result, f.problem,
-    -- use: step
+    -- use: held_step
     , null, false
 from fact as f
 cross join lateral (
@@ -54,7 +58,7 @@ cross join lateral (
 union all
 select
     v.run_id::text, null, null, null, null, null, null, null,
-    -- use: step
+    -- use: held_step
     , null, false
 from unnest(%(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[], %(elements)s::integer[], %(catching)s::boolean[])
     as v (run_id, frame_id, node, element, catching)
@@ -73,7 +77,7 @@ cross join lateral (
 -- name: load_steps
 select
     v.run_id::text,
-    -- use: step
+    -- use: held_step
     , case when v.whole then s.output end, v.whole
 from unnest(
     %(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[], %(elements)s::integer[], %(catching)s::boolean[],
@@ -120,7 +124,7 @@ with recursive up as (
 )
 select
     s.run_id::text,
-    -- use: step
+    -- use: held_step
     , null, false
 from weft.steps as s
 where s.id = any(array(select u.id from up as u));

@@ -76,6 +76,29 @@ where s.run_id = %(run_id)s::uuid and s.org_id = %(org_id)s::uuid
 order by s.depth, s.catching, s.id
 limit %(take)s;
 
+-- Tasks of a run's steps, and the one of a workflow's own, that were tried before: those attempts, and how it is now.
+-- name: run_attempts
+select
+    case when w.task_id <> %(run_id)s::uuid then w.step_id end, w.task_id, coalesce(t.attempts, h.attempts),
+    coalesce(t.attempt, h.attempt), coalesce(t.state, h.state), coalesce(t.node_id, h.node_id),
+    coalesce(t.started_at, t.claimed_at, h.started_at, h.claimed_at), h.finished_at
+from (
+    (
+        select s.id as step_id, s.task_id
+        from weft.steps as s
+        where s.run_id = %(run_id)s::uuid and s.org_id = %(org_id)s::uuid and s.task_id is not null
+        limit %(look)s
+    )
+    union all
+    select null, %(run_id)s::uuid
+) as w
+left join weft.tasks as t
+    on t.id = w.task_id and t.org_id = %(org_id)s::uuid
+left join weft.task_history as h
+    on h.id = w.task_id and h.org_id = %(org_id)s::uuid
+where coalesce(t.attempts, h.attempts) is not null
+limit %(take)s;
+
 -- name: count_nodes
 select s.state, count(*)
 from weft.steps as s
@@ -105,9 +128,11 @@ where t.id = %(id)s::uuid;
 
 -- What stands open: tasks in the queue, the oldest first.
 -- name: open_steps
-select s.node, s.element, s.state, s.task_id, t.state
+select
+    s.node, s.element, s.task_id,
+    (select r.id from weft.runs as r where r.config ->> 'awaited_by' = t.id::text and r.config ? 'awaited_by' limit 1)
 from weft.steps as s
-left join weft.tasks as t
+join weft.tasks as t
     on t.id = s.task_id
 where s.run_id = %(run_id)s::uuid and s.state = 'running' and s.task_id is not null
 order by s.id
@@ -117,6 +142,49 @@ limit %(take)s;
 select t.run_id, t.step_id, t.job_id, t.scheduled_for
 from weft.tasks as t
 where t.id = %(task_id)s::uuid;
+
+-- The run whose end a task waits for, since when in seconds, and how long the task may take.
+-- name: awaited_run
+select
+    r.id, r.state, r.output, r.error, extract(epoch from weft.now() - r.created_at)::double precision,
+    extract(epoch from t.timeout)::double precision
+from weft.runs as r
+left join weft.tasks as t
+    on t.id = %(task_id)s::uuid
+where r.config ->> 'awaited_by' = %(task_id)s::text and r.config ? 'awaited_by'
+limit 1;
+
+-- A run's end is waited for by a task, which is told of it.
+-- name: await_run
+update weft.runs as r
+set config = r.config || jsonb_build_object('awaited_by', %(task_id)s::text)
+where r.id = %(id)s::uuid;
+
+-- Whether a run goes on although the task that waited for its end is there no more: cancelled, or it took too long.
+-- name: any_forsaken
+select exists (
+    select
+    from weft.runs as r
+    where r.config ? 'awaited_by'
+        and r.finished_at is null
+        and not exists (select from weft.tasks as t where t.id = (r.config ->> 'awaited_by')::uuid)
+);
+
+-- Those: nobody waits for them from here on.
+-- name: forsake_runs
+update weft.runs as r
+set config = r.config - 'awaited_by'
+where r.id = any(array(
+    select f.id
+    from weft.runs as f
+    where f.config ? 'awaited_by'
+        and f.finished_at is null
+        and not exists (select from weft.tasks as t where t.id = (f.config ->> 'awaited_by')::uuid)
+    order by f.id
+    limit %(take)s
+    for update of f skip locked
+))
+returning r.id, r.org_id, r.kind;
 
 -- Whether nothing can ever happen in a run any more: it runs, yet none of its tasks is open and nothing was told. In one
 -- statement, so that an advance which commits meanwhile is seen wholly or not at all.

@@ -3,9 +3,8 @@
 -- The steps of a run's entry, for whoever decides about all of them.
 -- name: entry_steps
 select
-    s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed,
-    s.skipped, s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
-    s.task_id::text, s.attempt, s.reruns, s.error, null, false
+    -- use: held_step
+    , null, false
 from weft.steps as s
 where s.run_id = %(run_id)s::uuid and s.frame_id = %(run_id)s::uuid and s.element = -1 and not s.catching
 order by s.id;
@@ -238,9 +237,8 @@ where i.id = any(array(
 -- The nodes of a block that a step has opened.
 -- name: frame_steps
 select
-    s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed,
-    s.skipped, s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
-    s.task_id::text, s.attempt, s.reruns, s.error, null, false
+    -- use: held_step
+    , null, false
 from weft.steps as s
 where s.run_id = %(run_id)s::uuid and s.frame_id = %(frame_id)s::uuid and s.element = -1 and not s.catching
 order by s.id;
@@ -248,9 +246,8 @@ order by s.id;
 -- What did not go well in a run, and what caught something in it.
 -- name: unhappy_steps
 select
-    s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed,
-    s.skipped, s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
-    s.task_id::text, s.attempt, s.reruns, s.error, null, false
+    -- use: held_step
+    , null, false
 from weft.steps as s
 where s.run_id = %(run_id)s::uuid and s.state in ('failed', 'timed_out', 'cancelled')
 order by s.id
@@ -259,9 +256,8 @@ limit %(take)s;
 -- Steps by id, of one run.
 -- name: steps_by_id
 select
-    s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s.waits, s.succeeded, s.failed,
-    s.skipped, s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
-    s.task_id::text, s.attempt, s.reruns, s.error, null, false
+    -- use: held_step
+    , null, false
 from weft.steps as s
 where s.run_id = %(run_id)s::uuid and s.id = any(%(ids)s::uuid[]);
 

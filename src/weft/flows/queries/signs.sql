@@ -45,7 +45,10 @@ select
         ) as c
     );
 
+-- Workflows are code: they belong to no org, and there are few.
 -- name: sign_of_definitions
-select count(*), max(d.updated_at), count(*) filter (where d.status = 'deleted')
+select
+    count(*), max(d.updated_at), count(*) filter (where d.status = 'deleted'),
+    (select md5(string_agg(concat(w.name, w.version, w.queue, w.signals, w.arguments), ',' order by w.name, w.version)) from weft.workflows as w)
 from weft.definitions as d
 where d.org_id = %(org_id)s;

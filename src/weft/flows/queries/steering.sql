@@ -138,7 +138,7 @@ order by r.id
 limit %(take)s;
 
 -- name: list_workflows
-select w.name, w.version, w.queue, w.signals, w.declared_at
+select w.name, w.version, w.queue, w.signals, w.declared_at, w.arguments
 from weft.workflows as w
 where (w.name, w.version) > (%(after_name)s, %(after_version)s)
 order by w.name, w.version

@@ -1,12 +1,14 @@
 -- Durable workflows: their runs, checkpoints and messages.
 
 -- name: declare_workflows
-insert into weft.workflows (name, version, queue, signals)
-select v.name, v.version, v.queue, v.signals::text[]
-from unnest(%(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(signals)s::text[]) as v (name, version, queue, signals)
+insert into weft.workflows as w (name, version, queue, signals, arguments)
+select v.name, v.version, v.queue, v.signals::text[], v.arguments
+from unnest(
+    %(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(signals)s::text[], %(arguments)s::jsonb[]
+) as v (name, version, queue, signals, arguments)
 on conflict (name, version) do update
-set queue = excluded.queue, signals = excluded.signals
-where (weft.workflows.queue, weft.workflows.signals) is distinct from (excluded.queue, excluded.signals);
+set queue = excluded.queue, signals = excluded.signals, arguments = excluded.arguments
+where (w.queue, w.signals, w.arguments) is distinct from (excluded.queue, excluded.signals, excluded.arguments);
 
 -- name: start_workflow
 select s.id, s.created
@@ -49,17 +51,27 @@ select weft.signal(%(run)s::uuid, %(name)s::text, %(value)s::jsonb, %(org)s::uui
 -- name: send_message
 select weft.send(%(run)s::uuid, %(org)s::uuid, %(kind)s::text, %(name)s::text, %(value)s::jsonb, null);
 
--- What a worker needs to go on with runs it was woken for; nothing of those that are over.
+-- What time it is, and the database's era, which is another one once it was restarted or restored from a backup.
+-- name: tell_time
+select weft.now(), extract(epoch from pg_postmaster_start_time())::text || ' ' || 'weft.runs'::regclass::oid;
+
+-- What a worker needs to go on with runs it was woken for; nothing of those that are over. A run's life is the database's
+-- era, and how often the run was begun again: within one, what is in its history stays as it is.
 -- name: load_workflows
-select r.id::text, r.state, r.params::text, r.created_at, r.error, r.patches, weft.now()
+select
+    r.id::text, r.state, r.params::text, r.created_at, r.error, r.patches, weft.now(),
+    extract(epoch from pg_postmaster_start_time())::text || ' ' || 'weft.runs'::regclass::oid || ' ' || r.reruns
 from weft.runs as r
 where r.id = any(%(ids)s::uuid[]) and (%(over)s::boolean or r.finished_at is null);
 
+-- Histories, each from behind a number that the caller knows up to.
 -- name: load_checkpoints
 select
     s.run_id::text, s.number, s.node, s.operation, s.state, s.output::text, s.error, s.finished_at, s.attempt, s.params::text
-from weft.steps as s
-where s.run_id = any(%(ids)s::uuid[]) and s.operation is not null
+from unnest(%(ids)s::uuid[], %(known)s::integer[]) as v (id, known)
+join weft.steps as s
+    on s.run_id = any(array[v.id])
+where s.operation is not null and (s.number > v.known or s.state = 'pending')
 order by s.run_id, s.number;
 
 -- name: load_messages
@@ -75,19 +87,20 @@ select t.id::text
 from weft.tasks as t
 where t.node_id = %(node_id)s::uuid and t.told and t.state = 'running' and t.id = any(%(ids)s::uuid[]);
 
--- Checkpoints as rows, of runs that are `held`; a step that waited for its next attempt is there already.
+-- Checkpoints as rows, of runs that are `held`; a step that waited for its next attempt is there already. When each was is
+-- what the code was told: it must be told the same when it is run again.
 -- piece: kept
 kept as (
     insert into weft.steps as s (
         id, run_id, org_id, frame_id, node, operation, number, state, attempt, params, output, error, started_at, finished_at)
     select
         weft.uuid7(), v.run_id, h.org_id, v.run_id, v.node, v.operation, v.number, v.state, v.attempt, v.params::jsonb,
-        v.output::jsonb, v.error::jsonb, weft.now(), case when v.state <> 'pending' then weft.now() end
+        v.output::jsonb, v.error::jsonb, v.at, case when v.state <> 'pending' then v.at end
     from unnest(
         %(step_runs)s::uuid[], %(step_nodes)s::text[], %(step_operations)s::text[], %(step_numbers)s::integer[],
         %(step_states)s::text[], %(step_attempts)s::integer[], %(step_params)s::text[], %(step_outputs)s::text[],
-        %(step_errors)s::text[]
-    ) as v (run_id, node, operation, number, state, attempt, params, output, error)
+        %(step_errors)s::text[], %(step_times)s::timestamptz[]
+    ) as v (run_id, node, operation, number, state, attempt, params, output, error, at)
     join held as h
         on h.id = v.run_id
     on conflict (run_id, frame_id, node, element, catching) do update
@@ -151,6 +164,18 @@ with held as materialized (
 ),
 -- use: kept
 select weft.now(), array(select h.id::text from held as h);
+
+-- name: hold_workflow
+select t.id
+from weft.tasks as t
+where t.id = %(id)s::uuid and t.lease_token = %(token)s::uuid
+for update;
+
+-- name: checkpoint_number
+select s.number
+from weft.steps as s
+where s.run_id = %(run)s::uuid and s.frame_id = %(run)s::uuid and s.node = %(node)s and s.element = -1 and not s.catching
+    and s.state <> 'pending';
 
 -- The same for runs whose task has just been ended or parked in this transaction, with what became of the run.
 -- name: write_workflows

@@ -55,22 +55,52 @@ where x.job_id = %(job_id)s and x.key = %(key)s and x.key <> '';
 insert into weft.executions (id, org_id, job_id, scheduled_time, key, trigger)
 values (%(id)s, %(org_id)s, %(job_id)s, %(scheduled_time)s, %(key)s, 'manual');
 
--- The oldest whose task retention took away; those that never had one after a month.
+-- Of the next ones those whose task retention took away, and after a month those that never had one. Answers where to go on
+-- (null: at the beginning) and how many went.
 -- name: prune_executions
-delete from weft.executions as e
-using (
+with few as materialized (
     select x.id, x.org_id, x.skipped
     from weft.executions as x
-    where x.id < weft.uuid7_floor(weft.now() - interval '1 hour')
+    where x.id > %(after)s and x.id < weft.uuid7_floor(weft.now() - interval '1 hour')
     order by x.id
     limit %(take)s
-) as old
-where e.id = old.id
-    and case
-        when old.skipped is not null then e.id < weft.uuid7_floor(weft.now() - interval '30 days')
-        else not exists (select from weft.tasks as t where t.id = old.id)
-            and not exists (select from weft.task_history as h where h.org_id = old.org_id and h.id = old.id)
-    end;
+),
+gone as (
+    delete from weft.executions as e
+    using few as s
+    where e.id = any(array[s.id])
+        and case
+            when s.skipped is not null then s.id < weft.uuid7_floor(weft.now() - interval '30 days')
+            else not exists (select from weft.tasks as t where t.id = s.id)
+                and not exists (select from weft.task_history as h where h.org_id = s.org_id and h.id = s.id)
+        end
+    returning e.id
+)
+select
+    (select s.id from few as s order by s.id desc limit 1),
+    (select count(*) from gone);
+
+-- Jobs that are over for longer than history is kept, once nothing shows their executions any more.
+-- name: prune_jobs
+with old as (
+    select j.id
+    from weft.jobs as j
+    left join weft.orgs as o
+        on o.id = j.org_id
+    where j.status in ('COMPLETED', 'DELETED')
+        and (j.status = 'DELETED' or j.job_type <> 'CRON')
+        and greatest(j.updated_at, j.last_run_time) < weft.now() - coalesce(o.retention, %(older)s::interval)
+        and not exists (select from weft.executions as e where e.job_id = j.id)
+    order by greatest(j.updated_at, j.last_run_time)
+    limit %(take)s
+    for update of j skip locked
+),
+backfills as (
+    delete from weft.backfills as b
+    where b.job_id = any(array(select o.id from old as o))
+)
+delete from weft.jobs as j
+where j.id = any(array(select o.id from old as o));
 
 -- A backfill as `Backfill` has it.
 -- piece: backfill

@@ -9,8 +9,9 @@ limit 1;
 
 -- name: due_jobs
 select
-    j.id, j.org_id, j.name, j.job_type, j.cron_expression, j.timezone, j.run_at, j.misfire, j.catch_up_limit, j.jitter,
-    j.start_at, j.end_at, j.overlap, j.next_run_time, j.secrets, case when j.kind is null then j.payload end, weft.now(),
+    j.id::text, j.org_id::text, j.cron_expression, j.timezone, j.run_at, j.misfire, j.catch_up_limit,
+    nullif(j.jitter, interval '0'), j.start_at, j.end_at, j.overlap, j.next_run_time, j.secrets,
+    case when j.kind is null then j.payload end,
     -- looked up: a join might be planned by org, and walk all jobs
     (select o.suspended_at is not null from weft.orgs as o where o.id = j.org_id)
 from weft.jobs as j
@@ -19,16 +20,20 @@ order by j.due_at, j.id
 limit %(take)s
 for no key update skip locked;
 
+-- Asked after what is due was: nothing of it is yet to come.
+-- name: time_of_firing
+select weft.now();
+
 -- Of these names those that the orgs have.
 -- name: known_secrets
-select s.org_id, s.name
+select s.org_id::text, s.name
 from unnest(%(orgs)s::uuid[], %(names)s::text[]) as v (org_id, name)
 join weft.secrets as s
     on s.org_id = v.org_id and s.name = v.name;
 
 -- Jobs with an execution that has not ended.
 -- name: busy_jobs
-select distinct t.job_id
+select distinct t.job_id::text
 from weft.tasks as t
 where t.job_id = any(%(ids)s::uuid[]);
 
@@ -43,7 +48,7 @@ with made as (
     insert into weft.executions (
         id, org_id, job_id, scheduled_time, key, trigger, backfill_id, missed_since, skipped)
     select
-        (run.prefix || lpad(to_hex(run.low + v.n), 12, '0'))::uuid, j.org_id, j.id, v.at, v.key, %(trigger)s,
+        (run.prefix || lpad(to_hex(run.low + v.n), 12, '0'))::uuid, j.org_id, j.id, v.at, coalesce(v.key, ''), %(trigger)s,
         %(backfill_id)s::uuid, v.missed, v.skipped
     from weft.uuid7_run() as run
     cross join unnest(

@@ -53,17 +53,3 @@ where o.id = any(array(
     order by d.delivered_at
     limit %(take)s
 ));
-
--- name: webhook_key
-select k.secret
-from weft.webhook_keys as k
-where k.org_id = %(org_id)s;
-
--- name: first_webhook_key
-insert into weft.webhook_keys (org_id, secret)
-values (%(org_id)s, %(secret)s)
-on conflict (org_id) do nothing;
-
--- name: forget_webhook_key
-delete from weft.webhook_keys as k
-where k.org_id = %(org_id)s;

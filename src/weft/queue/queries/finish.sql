@@ -72,10 +72,14 @@ with back as (
     -- one that was asked to end meanwhile stays out of the claim order, for the chore that ends it
     set state = case
             when t.cancel_requested_at is not null then 'blocked'
-            when v.delay > 0 then 'scheduled'
+            -- a snooze whose end was told meanwhile is none
+            when v.delay > 0 and not (t.told and v.outcome is null) then 'scheduled'
             else 'ready'
         end,
-        run_at = case when v.delay > 0 then weft.now() + v.delay * interval '1 second' else t.run_at end,
+        run_at = case
+            when v.delay > 0 and not (t.told and v.outcome is null) then weft.now() + v.delay * interval '1 second'
+            else t.run_at
+        end,
         plain = t.concurrency_key is null and t.losses + v.lost = 0,
         limited = false,
         uncounted = t.uncounted + v.uncounted,

@@ -48,10 +48,11 @@ const RUNS: Column<DagRun>[] = [
 export default function DagPage({ match }: { match: Match }) {
   const id = encodeURIComponent(match["id"] ?? "");
   const read = useRead<WholeDag>(`/v1/dags/${id}`);
+  useChange("definitions", {}, useCalm(read.again, 500), 5000);
   const me = useMe();
   const [open, setOpen] = useState(false);
   const crumbs = [{ to: "/dags", text: "DAGs" }];
-  if (read.error) return <Page title="DAG" crumbs={crumbs}><Failure of={read.error} again={read.again} /></Page>;
+  if (read.error && read.data === null) return <Page title="DAG" crumbs={crumbs}><Failure of={read.error} again={read.again} /></Page>;
   const dag = read.data;
   if (dag === null) return <Page title="DAG" crumbs={crumbs}><Loading /></Page>;
   const name = clean(dag.name);

@@ -35,11 +35,12 @@ export default function FlowPage({ match }: { match: Match }) {
   const sources = useRead<{ items: SourceFile[] }>(`/v1/flows/${id}/sources`);
   const parts = useRead<Parts>(`/v1/flows/${id}/definition`);
   const handlers = useRead<{ items: { handler: string; agents: number }[] }>(`/v1/flows/${id}/handlers`);
+  useChange("definitions", {}, useCalm(() => { read.again(); sources.again(); parts.again(); handlers.again(); }, 500), 5000);
   const [chosen, choose] = useParam("workflow");
   const [open, setOpen] = useState(false);
   const me = useMe();
   const crumbs = [{ to: "/flows", text: "Flows" }];
-  if (read.error) return <Page title="Flow" crumbs={crumbs}><Failure of={read.error} again={read.again} /></Page>;
+  if (read.error && read.data === null) return <Page title="Flow" crumbs={crumbs}><Failure of={read.error} again={read.again} /></Page>;
   const flow = read.data;
   if (flow === null) return <Page title="Flow" crumbs={crumbs}><Loading /></Page>;
   const all = parts.data?.workflows ?? [];

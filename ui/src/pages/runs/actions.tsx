@@ -45,9 +45,9 @@ export function Actions({ run, done }: { run: Run; done: () => void }) {
 }
 
 function Signal({ run, close }: { run: Run; close: () => void }) {
-  const declared = useRead<{ items: { name: string; version: string; signals: string[] }[] }>("/v1/workflows", { limit: 500 });
+  const declared = useRead<{ items: { name: string; version: string; signals: string[] | null }[] }>("/v1/workflows", { limit: 500 });
   if (declared.loading) return null;
-  const names = [...new Set(declared.data?.items.filter((one) => one.name === run.name).flatMap((one) => one.signals) ?? [])];
+  const names = [...new Set(declared.data?.items.filter((one) => one.name === run.name).flatMap((one) => one.signals ?? []) ?? [])];
   const schema: Schema = {
     properties: {
       name: { type: "string", title: "Signal", ...(names.length ? { enum: names } : {}), description: "What the workflow waits for: app.wait_for(name)." },

@@ -23,7 +23,7 @@ import "../../style/runs.css";
 const FILTERS: Filter[] = [
   { name: "state", label: "State", kind: "many", choices: ["running", "waiting", "failed", "paused", "blocked", "completed", "cancelled"] },
   { name: "kind", label: "Kind", kind: "one", choices: ["dag", "workflow", "flow"] },
-  { name: "name", label: "Name", kind: "text" },
+  { name: "name_prefix", label: "Name begins with", kind: "text" },
   { name: "tag", label: "Tag", kind: "text" },
   { name: "since", label: "Since", kind: "one", choices: ["15m", "1h", "24h", "7d"] },
 ];

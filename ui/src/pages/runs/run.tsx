@@ -64,7 +64,7 @@ export default function RunPage({ match }: { match: Match }) {
     { name: "graph", label: "Graph", show: () => <GraphTab run={run} plan={plan} steps={steps.steps} chosen={step} choose={choose} /> },
     {
       name: "timeline", label: "Timeline",
-      show: () => steps.steps.length === 0 ? <NoSteps loading={steps.loading} /> : <Timeline steps={steps.steps} run={run} turned={turned} turn={turn} chosen={chosen} choose={choose} over={over} />,
+      show: () => steps.steps.length === 0 ? <NoSteps loading={steps.loading} /> : <Timeline steps={steps.steps} run={run} turned={turned} turn={turn} chosen={chosen} choose={choose} over={over} changed={changed} />,
     },
     {
       name: "steps", label: "Steps", hint: steps.steps.length || undefined,

@@ -1,9 +1,9 @@
 import { useState } from "react";
 
-import { post, type Json } from "../../base/api";
+import { act, post, type Json } from "../../base/api";
 import { Link } from "../../base/router";
 import { may, useMe } from "../../base/session";
-import { ended } from "../../logic/actions";
+import { ended, ofStep, stepVerbs, type Asked, type StepVerb } from "../../logic/actions";
 import { title, type Step } from "../../logic/steps";
 import { clean, short } from "../../logic/text";
 import { confirmed, Dialog } from "../../parts/dialog";
@@ -13,11 +13,16 @@ import { LogTail } from "../../parts/log";
 import { Facts } from "../../parts/page";
 import { StateBadge } from "../../parts/state";
 import { Time, Took } from "../../parts/time";
-import { told } from "../../parts/toast";
+import { toast } from "../../parts/toast";
 import { Fork } from "./actions";
 import type { Run } from "./model";
 import { Mistake } from "./run";
 
+const AGAIN: Record<Exclude<StepVerb, "mark">, { label: string; text: string }> = {
+  retry: { label: "Retry", text: "This step is run again, or what failed inside of it." },
+  rerun: { label: "Retry from here", text: "The step and everything after it is run again." },
+  reset: { label: "Reset the block", text: "The block it opened is run from its beginning, and everything after it." },
+};
 const RESULT = { properties: { output: { description: "What it shall have given, as JSON. Empty: nothing." } } };
 
 /** One step: when it ran, what it gave, what it logged, and what can be done from here. */
@@ -51,23 +56,23 @@ function StepActions({ run, step, done }: { run: Run; step: Step; done: () => vo
   const me = useMe();
   const [open, setOpen] = useState<"fork" | "mark" | "skip" | null>(null);
   if (!may(me, "writer")) return null;
-  const plain = step.element < 0 && !step.catching && step.frame_id === run.id;
   const name = clean(title(step));
-  const clear = (): void => {
-    const question = { title: `Run ${name} again?`, text: "The step and everything after it is run again.", verb: "Run again" };
-    void confirmed(question, () => post(`/v1/dag-runs/${run.id}/clear`, { tasks: [step.node] }), `${name} runs again`).then((yes) => yes && done());
+  const offered = stepVerbs(run.kind, ended(run.state), { ...step, outer: step.frame_id === run.id });
+  const again = (verb: Exclude<StepVerb, "mark">): void => {
+    const question = { title: `${AGAIN[verb].label}: ${name}?`, text: AGAIN[verb].text, verb: "Run again" };
+    void confirmed(question, () => send(ofStep(run.kind, run.id, step, verb)), `${name} runs again`).then((yes) => yes && done());
   };
-  const settle = (path: string, body: Record<string, unknown>, said: string) => async (): Promise<void> => {
-    await told(() => post(path, body), said);
+  const settle = async (asked: Asked, said: string): Promise<void> => {
+    await send(asked);
+    toast(said);
     setOpen(null);
     done();
   };
   return (
     <div className="actions">
-      {run.kind !== "workflow" && plain && ended(step.state === "timed_out" || step.state === "upstream_failed" || step.state === "skipped" ? "failed" : step.state) && (
-        <button type="button" onClick={clear}>Retry from here</button>
-      )}
-      {run.kind !== "workflow" && plain && step.state !== "completed" && <button type="button" onClick={() => setOpen("mark")}>Mark as done…</button>}
+      {offered.map((verb) => verb === "mark"
+        ? <button key={verb} type="button" onClick={() => setOpen("mark")}>Mark as done…</button>
+        : <button key={verb} type="button" title={AGAIN[verb].text} onClick={() => again(verb)}>{AGAIN[verb].label}</button>)}
       {run.kind === "workflow" && step.state === "failed" && <button type="button" onClick={() => setOpen("skip")}>Skip…</button>}
       {run.kind === "workflow" && <button type="button" onClick={() => setOpen("fork")}>Fork from here…</button>}
       {open === "fork" && <Fork run={run} step={step} close={() => setOpen(null)} />}
@@ -76,10 +81,14 @@ function StepActions({ run, step, done }: { run: Run; step: Step; done: () => vo
           <p>The run goes on as if this step had ended well and given this.</p>
           <SchemaForm schema={RESULT} verb={open === "mark" ? "Mark as done" : "Skip"} cancel={() => setOpen(null)}
             submit={(value) => open === "mark"
-              ? settle(`/v1/dag-runs/${run.id}/mark`, { task: step.node, status: "COMPLETED", output: value["output"] ?? null }, `${name} counts as done`)()
-              : settle(`/v1/runs/${run.id}/skip`, { step: step.node, result: value["output"] ?? null }, `${name} is skipped`)()} />
+              ? settle(ofStep(run.kind, run.id, step, "mark", value["output"] ?? null), `${name} counts as done`)
+              : settle({ method: "POST", path: `/v1/runs/${run.id}/skip`, body: { step: step.node, result: value["output"] ?? null } }, `${name} is skipped`)} />
         </Dialog>
       )}
     </div>
   );
+}
+
+function send(asked: Asked): Promise<unknown> {
+  return asked.body === undefined ? act(asked.path) : post(asked.path, asked.body);
 }

@@ -1,23 +1,37 @@
-import { useMemo, useRef, type KeyboardEvent } from "react";
+import { useEffect, useMemo, useRef, type KeyboardEvent } from "react";
 
+import { useRead } from "../../base/query";
 import { useParam } from "../../base/router";
 import { zone } from "../../base/settings";
 import { useStore } from "../../base/store";
+import { gaps, lost, said, segments, type Segment } from "../../logic/attempts";
 import { timeTicks } from "../../logic/axis";
-import { bar, extent, placed, zoomed } from "../../logic/gantt";
+import { bar, extent, placed, zoomed, type Span } from "../../logic/gantt";
 import { tone, word } from "../../logic/states";
 import { rows, title, type Step } from "../../logic/steps";
 import { line } from "../../logic/text";
 import { span } from "../../logic/time";
+import { AttemptLine, look } from "../../parts/attempts";
 import { useNow } from "../../parts/time";
 import { useWindowed } from "../../parts/windowed";
 
 const ROW = 28;
+const NONE: readonly Segment[] = [];
 
-/** When each step ran. Where it is looked at closer is in the address. */
-export function Timeline({ steps, run, turned, turn, chosen, choose, over }: {
+interface Attempt {
+  step_id: string | null;
+  attempt: number;
+  outcome: string;
+  node_id: string | null;
+  began_at: string | null;
+  ended_at: string | null;
+}
+
+/** When each step ran; of one that was tried again every attempt, with the time in between. Where it is looked at closer is in
+    the address. */
+export function Timeline({ steps, run, turned, turn, chosen, choose, over, changed }: {
   steps: Step[]; run: { id: string; created_at: string }; turned: ReadonlySet<string>; turn: (id: string) => void; chosen: string | null;
-  choose: (id: string) => void; over: boolean;
+  choose: (id: string) => void; over: boolean; changed: number;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const shownZone = useStore(zone);
@@ -27,10 +41,12 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over }: {
   const [middle, setMiddle] = useParam("at", "0.5");
   const lines = useMemo(() => rows(steps, run.id, turned), [steps, run.id, turned]);
   const bars = useMemo(() => new Map(steps.map((step) => [step.id, bar(step, now)])), [steps, now]);
+  const tried = useTried(run.id, changed, now);
   const all = useMemo(() => {
     const begun = Date.parse(run.created_at);
-    return extent([...bars.values()], { from: begun, to: begun + 1000 });
-  }, [bars, run.created_at]);
+    return extent([...bars.values(), ...[...tried.values()].flat()], { from: begun, to: begun + 1000 });
+  }, [bars, tried, run.created_at]);
+  const own = tried.get("") ?? NONE;
   const factor = Math.min(1000, Math.max(1, Number(zoom) || 1));
   const centre = Math.min(1, Math.max(0, Number(middle) || 0));
   const shown = zoomed(all, factor, centre);
@@ -49,6 +65,8 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over }: {
   };
   const where = (at: number): string => `${(100 * (at - shown.from)) / (shown.to - shown.from)}%`;
   return (
+    <>
+    {own.length > 1 && <div className="card"><AttemptLine of={own} label="The workflow's own attempts" /></div>}
     <div className="timeline">
       <div className="timeline-bar">
         <span className="quiet">{span((shown.to - shown.from) / 1000)} shown{factor > 1 ? ` of ${span((all.to - all.from) / 1000)}` : ""}</span>
@@ -69,6 +87,8 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over }: {
             const at = one === null ? null : placed(one, shown);
             const name = line(title(row.step), 120);
             const took = one === null ? "" : span((one.to - one.from) / 1000);
+            const tries = tried.get(row.step.id) ?? NONE;
+            const more = `${row.step.attempt > 1 || tries.length > 1 ? ` · attempt ${Math.max(row.step.attempt, tries[tries.length - 1]?.attempt ?? 0)}` : ""}${lost(tries) ? `, ${lost(tries)} lost` : ""}`;
             return (
               <div key={row.step.id} className={`timeline-row${chosen === row.step.id ? " chosen" : ""}`} style={{ top: (seen.first + n) * ROW }}>
                 <span className="timeline-name" style={{ paddingLeft: Math.min(row.depth, 8) * 12 }}>
@@ -81,14 +101,15 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over }: {
                 </span>
                 <span className="timeline-lane">
                   {ticks.map((tickAt) => <span key={tickAt.at} className="timeline-line" style={{ left: where(tickAt.at) }} />)}
-                  {at && (
+                  {tries.length > 1 && <Tries of={tries} shown={shown} name={name} />}
+                  {at && tries.length <= 1 && (
                     <button type="button" tabIndex={-1} className={`timeline-step fill-${tone(row.step.state)}${one?.open ? " open" : ""}`}
                       style={{ left: `${at.left * 100}%`, width: `${at.width * 100}%` }} onClick={() => choose(row.step.id)}
                       title={`${name}: ${word(row.step.state)}, ${took}${row.step.attempt > 1 ? `, attempt ${row.step.attempt}` : ""}`}
                       aria-label={`${name}, ${word(row.step.state)}, ${took}`} />
                   )}
                   {at && <span className="timeline-took" style={at.left + at.width < 0.82 ? { left: `${(at.left + at.width) * 100}%` } : { right: `${(1 - at.left) * 100}%` }}>
-                    {took}{row.step.attempt > 1 ? ` · attempt ${row.step.attempt}` : ""}
+                    {took}{more}
                   </span>}
                 </span>
               </div>
@@ -97,5 +118,33 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over }: {
         </div>
       </div>
     </div>
+    </>
   );
+}
+
+/** The attempts of one step: hatched what was lost, dotted while nobody had it. */
+function Tries({ of, shown, name }: { of: readonly Segment[]; shown: Span; name: string }) {
+  const put = (from: number, to: number, kind: string, hint: string) => {
+    const at = placed({ from, to }, shown);
+    return at && <span key={`${kind}${from}`} className={kind} role="img" aria-label={`${name}: ${hint}`} title={hint} style={{ left: `${at.left * 100}%`, width: `${at.width * 100}%` }} />;
+  };
+  return (
+    <>
+      {gaps(of).map((gap) => put(gap.from, gap.to, "attempt-gap", `nobody had it for ${span((gap.to - gap.from) / 1000)}`))}
+      {of.map((one) => put(one.from, one.to, look(one), said(one)))}
+    </>
+  );
+}
+
+/** Steps that were tried more than once; "" is the workflow itself. */
+function useTried(run: string, changed: number, now: number): ReadonlyMap<string, readonly Segment[]> {
+  const read = useRead<{ items: Attempt[] }>(`/v1/runs/${run}/attempts`, {}, true);
+  const { again } = read;
+  useEffect(again, [again, changed]);
+  const items = read.data?.items;
+  return useMemo(() => {
+    const by = new Map<string, Attempt[]>();
+    for (const one of items ?? []) by.set(one.step_id ?? "", [...(by.get(one.step_id ?? "") ?? []), one]);
+    return new Map([...by].map(([step, of]) => [step, segments(of.map((one) => ({ attempt: one.attempt, outcome: one.outcome, node: one.node_id, began: one.began_at, ended: one.ended_at })), now)]));
+  }, [items, now]);
 }

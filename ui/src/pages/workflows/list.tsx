@@ -12,14 +12,14 @@ const COLUMNS: Column<Workflow>[] = [
   { name: "name", head: "Workflow", wide: true, cell: (one) => <span className="strong">{clean(one.name)}</span> },
   { name: "version", head: "Version", cell: (one) => clean(one.version) },
   { name: "queue", head: "Queue", less: true, cell: (one) => clean(one.queue) },
-  { name: "signals", head: "Signals", less: true, cell: (one) => <Tags of={one.signals.map(clean)} /> },
+  { name: "signals", head: "Signals", less: true, cell: (one) => one.signals ? <Tags of={one.signals.map(clean)} /> : <span className="quiet">any</span> },
   { name: "declared", head: "Declared", cell: (one) => <Time at={one.declared_at} relative /> },
 ];
 
 /** Workflows that workers have declared. */
 export default function Workflows() {
   const found = usePages<Workflow>("/v1/workflows");
-  useChange("nodes", {}, useCalm(found.again, 2000), 5000);
+  useChange("definitions", {}, useCalm(found.again, 500), 5000);
   return (
     <Page title="Workflows">
       {found.error && <Failure of={found.error} again={found.again} />}

@@ -4,7 +4,8 @@ export interface Workflow {
   name: string;
   version: string;
   queue: string;
-  signals: string[];
+  /** The only ones it takes; null: any. */
+  signals: string[] | null;
   declared_at: string;
   schema?: Schema | null;
 }

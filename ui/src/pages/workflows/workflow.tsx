@@ -31,12 +31,13 @@ export default function WorkflowPage({ match }: { match: Match }) {
   const read = useRead<{ items: Workflow[] }>("/v1/workflows", { limit: 500 });
   const runs = usePages<Run>("/v1/runs", { kind: "workflow", name });
   useChange("runs", {}, useCalm(runs.again, 1000));
+  useChange("definitions", {}, useCalm(read.again, 500), 5000);
   const me = useMe();
   const [open, setOpen] = useState(false);
   const crumbs = [{ to: "/workflows", text: "Workflows" }];
-  if (read.error) return <Page title={name} crumbs={crumbs}><Failure of={read.error} again={read.again} /></Page>;
+  if (read.error && read.data === null) return <Page title={name} crumbs={crumbs}><Failure of={read.error} again={read.again} /></Page>;
   if (read.data === null) return <Page title={name} crumbs={crumbs}><Loading /></Page>;
-  const versions = read.data.items.filter((one) => one.name === name);
+  const versions = read.data.items.filter((one) => one.name === name).sort((a, b) => Date.parse(b.declared_at) - Date.parse(a.declared_at));
   const newest = versions[0];
   return (
     <Page title={name} crumbs={crumbs} actions={newest && may(me, "writer") && <button type="button" className="primary" onClick={() => setOpen(true)}>Start…</button>}>
@@ -44,7 +45,7 @@ export default function WorkflowPage({ match }: { match: Match }) {
         <Facts of={[
           ["Versions", versions.map((one) => clean(one.version)).join(", ")],
           ["Queue", clean(newest.queue)],
-          ["Signals", newest.signals.length ? <Tags of={newest.signals.map(clean)} /> : null],
+          ["Signals", newest.signals === null ? "any" : newest.signals.length ? <Tags of={newest.signals.map(clean)} /> : null],
           ["Declared", <Time at={newest.declared_at} />],
         ]} />
       ) : <Empty title="No worker has declared this workflow" command="weft worker module:app" />}
@@ -75,5 +76,5 @@ function Start({ workflow, versions, close }: { workflow: Workflow; versions: Wo
     close();
     go(`/runs/${made.run_id}`);
   };
-  return <Dialog title={`Start ${clean(workflow.name)}`} close={close}><SchemaForm schema={schema} verb="Start" submit={send} cancel={close} /></Dialog>;
+  return <Dialog title={`Start ${clean(workflow.name)}`} close={close}>{known?.description && <p className="quiet">{clean(known.description)}</p>}<SchemaForm schema={schema} verb="Start" submit={send} cancel={close} /></Dialog>;
 }

@@ -1,0 +1,3 @@
+-- @down
+drop view forge.forge_workflow_runs;
+drop view forge.forge_workflow_steps;
