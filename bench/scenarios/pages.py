@@ -57,7 +57,7 @@ PATHS = {
     "nodes": "/v1/nodes",
     "locks": "/v1/locks",
     "overview": "/v1/overview",
-    "overview_month": "/v1/overview?from={middle}&points=500",
+    "overview_month": "/v1/overview?from={middle}&to={later}&points=500",
     "search_word": "/v1/search?q=kind",
     "search_id": "/v1/search?q={run}",
     "runs": "/v1/runs",

@@ -49,6 +49,8 @@ async def test_one_subscription_as_server_sent_events(here: Listening, database:
         ):
             with pytest.raises(error):
                 await after(client.stream("/v1/live/sse", query=query))
+        with pytest.raises(errors.NotFound, match="is a WebSocket"):
+            await client.get("/v1/live")
         nobodys = '{"id": "01890f3e-7b2c-7cc0-98c4-dc0c0c07398f"}'
         gone = client.stream("/v1/live/sse", query={"subject": "task", "args": nobodys})
         async with contextlib.aclosing(gone) as events:  # type: ignore[type-var]

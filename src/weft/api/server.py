@@ -201,6 +201,8 @@ async def _nowhere(service: Service, pages: Pages | None, scope: Scope, receive:
     if pages is not None and not ours and scope["method"] in ("GET", "HEAD") and pages.has(path, accept=accept):
         await pages(scope, receive, send)
         return
+    if path == PATH:
+        raise errors.NotFound(f"{path} is a WebSocket (ws://… or wss://…); over plain HTTP there is {path}/sse")
     lists = service.spoken(scope["path"]).lists
     raise errors.NotFound(f"there is nothing at this path (ids are UUIDs); GET {lists} lists what there is")
 
