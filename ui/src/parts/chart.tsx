@@ -114,7 +114,8 @@ export function path(values: (number | null)[], x: (n: number) => number, y: (va
   for (const [n, value] of values.entries()) {
     if (value === null) down = false;
     else {
-      text += `${down ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`;
+      // a point by itself is a dot, by its round ends
+      text += `${down ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}${down ? "" : "h0"}`;
       down = true;
     }
   }
