@@ -1,6 +1,7 @@
 """`make screenshots`: every page, light and dark, at 1280 and 390 px, into docs/screenshots, with sheets to look them over.
 
-Those that the documentation shows are written to docs/images too, as small as they get: they are committed.
+Those that the documentation shows are written to docs/images too, as small as they get: they are committed. Some only:
+`make screenshots ARGS="overview job"`.
 """
 
 import base64
@@ -71,8 +72,9 @@ def main() -> int:
     if why := lacking():
         print(f"*** NO SCREENSHOTS: {why}", file=sys.stderr)
         return 1
-    shutil.rmtree(INTO, ignore_errors=True)
-    INTO.mkdir(parents=True)
+    if not sys.argv[1:]:
+        shutil.rmtree(INTO, ignore_errors=True)
+    INTO.mkdir(parents=True, exist_ok=True)
     SHOWN.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="weft-screenshots-"))
     # the embedded server does not run as root: it must get in
@@ -120,7 +122,8 @@ def dressed(stage: Stage) -> dict[str, str]:
 
 def shoot(seen: Seen, ids: dict[str, str]) -> None:
     seen.allowed = ("404",)
-    wanted = {name: (path, None) for name, path in PAGES.items()} | DIALOGS
+    every = {name: (path, None) for name, path in PAGES.items()} | DIALOGS
+    wanted = {name: one for name, one in every.items() if not sys.argv[1:] or name in sys.argv[1:]}
     for theme in THEMES:
         seen.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         for suffix, (width, height) in SIZES.items():
@@ -157,7 +160,7 @@ def sheets(page: playwright.Page) -> None:
                 cells = "".join(_cell(one, wide=wide) for one in found[place : place + at_once])
                 page.set_viewport_size({"width": 1640, "height": 1000})
                 page.goto("about:blank")
-                style = "margin:0;font:12px sans-serif;display:flex;flex-wrap:wrap"
+                style = "margin:0;background:white;color:black;font:12px sans-serif;display:flex;flex-wrap:wrap"
                 page.set_content(f"<body style='{style}'>{cells}</body>")
                 name = f"sheet-{theme}-{'phone' if phone else 'wide'}-{place // at_once + 1}.png"
                 page.screenshot(path=INTO / name, full_page=True)

@@ -85,7 +85,8 @@ export function Chart({ label, from, step, series, kind = "bars", height = 160, 
         <caption>{label}</caption>
         <thead><tr><th scope="col">Time</th>{series.map((one) => <th key={one.name} scope="col">{one.name}</th>)}</tr></thead>
         <tbody>
-          {sums.map((_, n) => (
+          {/* nobody wants to hear of an hour of nothing */}
+          {sums.map((sum, n) => (sum > 0 || n === count - 1) && (
             <tr key={n}><th scope="row">{stamp(new Date(from + n * step), chosen)}</th>{series.map((one) => <td key={one.name}>{show(one.values[n] ?? 0)}</td>)}</tr>
           ))}
         </tbody>
