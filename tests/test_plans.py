@@ -85,6 +85,7 @@ HOT: dict[str, dict[str, Any]] = {
     "queue_counts": {"org_id": ORG, "names": ["default"], "cap": 10_000, "recent": 1000},
     "task_counts": {"org_id": ORG, "cap": 10_000, "places": 5000},
     "running_by_node": {"org_id": ORG},
+    "sample_depths": {"places": 1000, "cap": 10_000},
     "lanes_of": {"org": ORG},
     "extend_leases": {
         "ids": SOME, "tokens": SOME, "progress": [1] * 500, "messages": [None] * 500, "started": [None] * 500,
@@ -108,7 +109,7 @@ COLD = {
     # a person asks, and what is asked for is everything of an org
     "count_running_as_limited",
     # they read the minutes before now by a block index, which is only worth it in a large table; or what was counted
-    "count_minutes", "minutes_waiting", "prune_minutes", "ended_by_step", "the_time",
+    "count_minutes", "minutes_waiting", "prune_minutes", "ended_by_step", "the_time", "depths_by_step", "prune_depths",
 }  # fmt: skip
 """Statements without a plan to keep, and why."""
 
