@@ -159,6 +159,7 @@ BEYOND_THE_TENANT = {
     "live_ledger.py": "writes down the sockets of all orgs; each row names its own",
     "live_watch.py": "asks the feed whether something happened since a cursor; what is shown is read as the org",
     "login.py": "looks up whom a cookie stands for; tenants must not open or end sessions, so confined to the org",
+    "nodes.py": "tells a worker to drain, which tenants must not write; finds only what the org may see",
     "login_oidc.py": "looks up whom the issuer's token stands for; the session names their org",
     "limiter.py": "takes from buckets, which no tenant may; they hold numbers only",
     "health.py": "asks which migrations there are, for nobody",

@@ -134,7 +134,7 @@ _DRAIN = Operation(
     "org is drained by operators only.",
     answer=Node, errors=("NOT_FOUND", "CONFLICT"), answer_example={**_EXAMPLE, "status": "draining"},
 )  # fmt: skip
-_SHARED = dataclasses.replace(_DRAIN, action="node.drain_shared")
+_SHARED = dataclasses.replace(_DRAIN, action="node.operate")
 
 OPERATIONS = (
     Operation(

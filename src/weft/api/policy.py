@@ -40,7 +40,7 @@ ACTIONS: dict[str, frozenset[Role]] = {
     "dead.write": _WRITE,
     "node.read": _READ,
     "node.drain": _ADMIN,
-    "node.drain_shared": _OPERATE,  # a worker that serves every org
+    "node.operate": _OPERATE,  # a worker that serves every org
     "lock.read": _READ,
     "lock.write": _WRITE,
     "lock.force": _ADMIN,
