@@ -13,7 +13,7 @@ import pytest
 from crowd import Crowd, ended, rows, say, until, value
 
 KILLS = int(os.environ.get("WEFT_SCHEDULER_KILLS", "4"))
-AT_ONCE = 20
+AT_ONCE = 10
 """Kills in one database: what has been late goes on being due every minute."""
 JOBS, BEHIND = 40, 45
 """Jobs that come in with each kill, and how many minutes each is late."""
