@@ -70,7 +70,7 @@ check: $(STAMP)
 
 screenshots: $(STAMP)
 	@$(BIN)/python scripts/ui.py build
-	$(BIN)/python tests/ui/screenshots.py
+	$(BIN)/python tests/ui/screenshots.py $(ARGS)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -36,17 +35,7 @@ def section(page: Path, title: str) -> str:
     return found[2]
 
 
-def commands(command: click.Command, *names: str) -> Iterator[tuple[str, click.Command]]:
-    yield " ".join(names), command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from commands(found, *names, name)
-
-
-COMMANDS = dict(commands(main.weft, "weft"))
+COMMANDS = {" ".join(names): command for names, command in cli_page.commands(main.weft, "weft")}
 
 
 def test_every_setting_is_described_with_its_variable() -> None:

@@ -1,9 +1,10 @@
 """kill -9 of workers in the middle of workflows: all complete, and no transactional step has its effect twice.
 
-`WEFT_WORKFLOW_KILLS=100 WEFT_WORKFLOW_RUNS=1000 make chaos` is the full tier. Whoever is killed is chosen at random: it may
-lead, too. How long it took until the runs of a killed worker went on elsewhere is printed: from just before the kill to the
-run's next effect by another process. As in `recovery.py` the next worker is ready before a kill, and the next kill waits
-until the runs of the last one have gone on: else a run would be measured that lost its second worker too.
+`WEFT_WORKFLOW_KILLS=100 WEFT_WORKFLOW_RUNS=1000` is the full tier (`make chaos`), in portions of ten kills. Who is killed
+is chosen at random: it may lead, too. How long it took until the runs of a killed worker went on elsewhere is printed, from
+just before the kill to the run's next effect by another process. As in `recovery.py` the next worker is ready before a
+kill, and the next kill waits until the runs of the last one have gone on: else a run would be measured that lost its second
+worker too.
 """
 
 import asyncio
@@ -21,9 +22,10 @@ import pytest
 import workflow_worker
 from crowd import seasoned
 
-KILLS = int(os.environ.get("WEFT_WORKFLOW_KILLS", "4"))
-RUNS = int(os.environ.get("WEFT_WORKFLOW_RUNS", "60"))
-PATIENCE = 120 + 10 * KILLS
+PORTIONS = max(int(os.environ.get("WEFT_WORKFLOW_KILLS", "3")) // 10, 1)
+KILLS = int(os.environ.get("WEFT_WORKFLOW_KILLS", "3")) // PORTIONS
+RUNS = int(os.environ.get("WEFT_WORKFLOW_RUNS", "30")) // PORTIONS
+PATIENCE = 200
 
 HOLDERS = "select distinct n.pid from weft.tasks as t join weft.nodes as n on n.id = t.node_id where t.state = 'running'"
 HELD = """
@@ -44,6 +46,10 @@ left join effects as e
 where not exists (select from effects as d where d.run = l.run and d.pid = l.pid and d.n = %s)
 group by l.kill, l.run, l.leads, l.at
 """
+
+
+GAPS: list[tuple[bool, float]] = []
+"""Of all portions so far: whether the worker led, and how long it took."""
 
 
 class Crew:
@@ -75,10 +81,11 @@ async def rows(connection: psycopg.AsyncConnection[Any], statement: str, *given:
 
 
 @pytest.mark.chaos
+@pytest.mark.parametrize("portion", range(PORTIONS))
 async def test_killed_workers_lose_no_workflow_and_do_nothing_twice(
-    database_url: str, capsys: pytest.CaptureFixture[str]
+    database_url: str, capsys: pytest.CaptureFixture[str], portion: int
 ) -> None:
-    dice = random.Random(7)
+    dice = random.Random(portion)
     await seasoned(database_url)
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
         await connection.execute("create table effects (run text, n integer, at timestamptz, pid integer)")
@@ -122,10 +129,10 @@ async def test_killed_workers_lose_no_workflow_and_do_nothing_twice(
                 for worker in list(crew.here):
                     await crew.kill(worker)
         took = time.monotonic() - began
-        gaps = await rows(connection, GONE_ON, workflow_worker.STEPS - 1)
+        GAPS.extend(await rows(connection, GONE_ON, workflow_worker.STEPS - 1))
         with capsys.disabled():
             print(f"\n{RUNS} workflows of {workflow_worker.STEPS} steps, {kills} kills: {took:.1f} s")
-            for who, some in (("all", gaps), ("of workers that led", [one for one in gaps if one[0]])):
+            for who, some in (("all so far", GAPS), ("of workers that led", [one for one in GAPS if one[0]])):
                 if times := sorted(one[1] for one in some):
                     print(f"runs that went on elsewhere, {who}: {len(times)}, "
                           f"p50 {statistics.median(times):.2f} s, max {times[-1]:.2f} s")  # fmt: skip

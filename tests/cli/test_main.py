@@ -5,12 +5,12 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import cli_process
 import click
 import pytest
 
+import cli_page
 from weft.cli import main
 
 HEAVY = ("weft.app", "weft.client", "psycopg", "rich", "asyncio", "msgspec", "uvloop", "httpx2", "starlette")
@@ -18,18 +18,7 @@ OURS = {"weft", "weft.base", "weft.base.errors", "weft.cli", "weft.cli.main"}
 """All of Weft that `weft --help` may import: what it takes to start is counted in modules, not in time."""
 
 
-def paths(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command below this one with the words that call it."""
-    yield names, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from paths(found, *names, name)
-
-
-EVERY = dict(paths(main.weft))
+EVERY = {(): main.weft, **dict(cli_page.commands(main.weft))}
 
 
 @pytest.mark.parametrize("names", EVERY, ids=lambda names: " ".join(names) or "weft")
@@ -55,6 +44,7 @@ def test_the_line_in_the_help_is_the_commands_own(name: str) -> None:
 def test_help_imports_nothing_heavy() -> None:
     program = f"""
 import sys
+import cli_page
 from weft.cli import main
 try:
     main.weft(['--help'])
@@ -76,6 +66,7 @@ TALKERS = ("tasks", "explain", "enqueue", "dead", "queues", "nodes", "locks", "k
 def test_commands_that_talk_to_a_server_do_not_import_the_engine(arguments: list[str]) -> None:
     program = f"""
 import sys
+import cli_page
 from weft.cli import main
 try:
     main.weft({arguments!r})

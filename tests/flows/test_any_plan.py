@@ -35,7 +35,7 @@ from weft.settle.outcome import Outcome
 from weft.settle.settle import Settled, settle
 
 MANY = int(os.environ.get("WEFT_ANY_PLANS", "2000"))
-PART = 100
+PART = 25
 ORG = ids.DEFAULT_ORG
 OPTIONS = st.fixed_dictionaries(
     {"max_attempts": st.integers(1, 3)}, optional={"pool": st.sampled_from("ab"), "priority": st.integers(40, 60)}

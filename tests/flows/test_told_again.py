@@ -44,7 +44,13 @@ async def test_code_that_is_run_again_sees_the_same_times_and_the_same_answers(a
             told.append(app.now().isoformat())
             told.append(repr(await step()))
         told.append(app.now().isoformat())
-        await app.gather(*[asks() for _ in range(3)])
+
+        async def branch(n: int) -> None:
+            await asks()
+            told.append(f"{n}: {app.now().isoformat()}")
+
+        # their steps end in the same moment
+        await app.gather(*[branch(n) for n in range(3)])
         told.append(app.now().isoformat())
         await app.sleep(0.001)
         told.append(app.now().isoformat())

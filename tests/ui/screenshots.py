@@ -1,6 +1,7 @@
 """`make screenshots`: every page, light and dark, at 1280 and 390 px, into docs/screenshots, with sheets to look them over.
 
-Those that the documentation shows are written to docs/images too, as small as they get: they are committed.
+Those that the documentation shows are written to docs/images too, as small as they get: they are committed. Some only:
+`make screenshots ARGS="overview job"`.
 """
 
 import base64
@@ -48,7 +49,7 @@ def _press(name: str) -> Callable[[playwright.Page], None]:
 def _search(page: playwright.Page) -> None:
     page.keyboard.press("/")
     page.get_by_role("combobox", name="Search everything").fill("night")
-    playwright.expect(page.get_by_role("option").first).to_be_visible()
+    playwright.expect(page.get_by_role("listbox", name="Found").get_by_role("option").first).to_be_visible()
 
 
 DIALOGS: dict[str, tuple[str, Callable[[playwright.Page], None]]] = {
@@ -71,8 +72,9 @@ def main() -> int:
     if why := lacking():
         print(f"*** NO SCREENSHOTS: {why}", file=sys.stderr)
         return 1
-    shutil.rmtree(INTO, ignore_errors=True)
-    INTO.mkdir(parents=True)
+    if not sys.argv[1:]:
+        shutil.rmtree(INTO, ignore_errors=True)
+    INTO.mkdir(parents=True, exist_ok=True)
     SHOWN.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="weft-screenshots-"))
     # the embedded server does not run as root: it must get in
@@ -100,9 +102,6 @@ def dressed(stage: Stage) -> dict[str, str]:
     ids["broken"] = stage.ask("GET", "/v1/dead")["items"][0]["id"]
     steps = stage.ask("GET", f"/v1/runs/{ids['failed']}/steps?limit=100")["items"]
     ids["step"] = next(one["id"] for one in steps if one["node"] == "check")
-    stage.ask("POST", "/v1/users", {"external_id": "auth0|ada", "email": "ada@example.org", "role": "writer"})
-    stage.ask("POST", "/v1/roles", {"slug": "finance", "name": "Finance"})
-    stage.ask("PUT", "/v1/secrets/SMTP_PASSWORD", {"value": "not to be seen"})
     chain = [{"name": "fetch", "payload": {"task": "work"}}]
     chain += [{"name": "careful", "payload": {"task": "careful"}, "dependencies": ["fetch"]}]
     chain += [{"name": "publish", "payload": {"task": "work"}, "dependencies": ["careful"]}]
@@ -123,7 +122,8 @@ def dressed(stage: Stage) -> dict[str, str]:
 
 def shoot(seen: Seen, ids: dict[str, str]) -> None:
     seen.allowed = ("404",)
-    wanted = {name: (path, None) for name, path in PAGES.items()} | DIALOGS
+    every = {name: (path, None) for name, path in PAGES.items()} | DIALOGS
+    wanted = {name: one for name, one in every.items() if not sys.argv[1:] or name in sys.argv[1:]}
     for theme in THEMES:
         seen.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         for suffix, (width, height) in SIZES.items():
@@ -160,7 +160,7 @@ def sheets(page: playwright.Page) -> None:
                 cells = "".join(_cell(one, wide=wide) for one in found[place : place + at_once])
                 page.set_viewport_size({"width": 1640, "height": 1000})
                 page.goto("about:blank")
-                style = "margin:0;font:12px sans-serif;display:flex;flex-wrap:wrap"
+                style = "margin:0;background:white;color:black;font:12px sans-serif;display:flex;flex-wrap:wrap"
                 page.set_content(f"<body style='{style}'>{cells}</body>")
                 name = f"sheet-{theme}-{'phone' if phone else 'wide'}-{place // at_once + 1}.png"
                 page.screenshot(path=INTO / name, full_page=True)

@@ -140,6 +140,9 @@ class Stage:
         self.ask("PATCH", "/v1/queues/mail", {"max_running": 5})
         problem = {"problem_id": "pod-crash-detection-1", "metadata": {"team": "storage"}}
         found["problem"] = self.ask("POST", "/aiopslab/tasks", problem)["id"]
+        self.ask("PUT", "/v1/secrets/SMTP_PASSWORD", {"value": "not to be seen"})
+        self.ask("POST", "/v1/roles", {"slug": "finance", "name": "Finance"})
+        self.ask("POST", "/v1/users", {"external_id": "auth0|ada", "email": "ada@example.org", "role": "writer"})
         found["node"] = next(one["id"] for one in self.ask("GET", "/v1/nodes")["items"] if one["concurrency"])
         self.ended(found["task"], "completed")
         self.wait(found["done"], "completed")

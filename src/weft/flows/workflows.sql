@@ -9,8 +9,8 @@ create table weft.workflows (
     -- null: any
     signals text[],
     declared_at timestamptz not null default weft.now(),
-    -- what it takes, as JSON schema; null: nobody knows
-    arguments jsonb,
+    -- what it takes, as JSON schema, in the order in which it is declared (so not jsonb); null: nobody knows
+    arguments json,
     primary key (name, version)
 );
 

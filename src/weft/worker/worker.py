@@ -30,6 +30,8 @@ _AHEAD = 0.2
 _MOMENT = 0.02
 _BUFFER_AT_MOST = 3000
 _ATTEND_EVERY = 1.0
+_LET_IN = 0.05
+_GLANCE = 0.003
 _LAST_WORDS = 2.0
 """Seconds for what was told to end to do so, before we go on without it."""
 _SETTLING = 40.0
@@ -118,15 +120,20 @@ class Worker:
                     one.result()  # what broke must be heard of
 
     async def run_ready(self, let_in: Callable[[], Awaitable[None]]) -> int:
-        """Works until nothing is ready; answers how many attempts ended. `let_in` is awaited before each look."""
+        """Works until nothing is ready; answers how many attempts ended. `let_in` is awaited before each look, but not so
+        often while something runs."""
+        looked, pause = -_LET_IN, 0.0
         async with self._staffed():
             while True:
                 calm = not (self._runners.running or len(self._buffer)) and self._reporter.idle
-                await let_in()
+                if calm or time.monotonic() - looked > _LET_IN:
+                    await let_in()
+                    looked = time.monotonic()
                 got = await self._claimer.once() + await self._claimer.claim_special()
                 if calm and not got:
                     return self._reporter.settled
-                await asyncio.sleep(0.005)
+                pause = _GLANCE if got or calm else min(pause * 1.5, _LET_IN)
+                await asyncio.sleep(pause)
 
     @contextlib.asynccontextmanager
     async def _staffed(self) -> AsyncIterator[list["asyncio.Task[None]"]]:

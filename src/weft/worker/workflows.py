@@ -230,7 +230,9 @@ class Executor:
         # those of transactions are numbered already
         records = [(task.result(), live.replayer.issued[position]) for position, task in ended]
         for record, operation in sorted(records, key=lambda one: one[0].number or 1 << 60):
-            self._arrived(live, operation, record)
+            if record.number or not live.replayer.finished:
+                self._arrived(live, operation, record)
+                live.replayer.go_on()  # after each, as when it is run again: between them the code may look at the time
 
     def _arrived(self, live: Live, operation: Operation, record: Record) -> None:
         if record.kind == "later":

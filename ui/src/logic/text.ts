@@ -36,6 +36,8 @@ export function safeLink(text: string): string | null {
 export function count(of: { count: number; at_least: boolean } | number | null | undefined): string {
   if (of === null || of === undefined) return "–";
   if (typeof of === "number") return number(of);
+  // at least none says nothing
+  if (of.at_least && of.count === 0) return "–";
   return number(of.count) + (of.at_least ? "+" : "");
 }
 

@@ -103,7 +103,7 @@ export function Roles() {
   const columns: Column<Role>[] = [
     { name: "slug", head: "Role", cell: (one) => <code>role:{one.slug}</code> },
     { name: "name", head: "Name", cell: (one) => one.name, wide: true },
-    { name: "members", head: "Members", cell: (one) => one.members, right: true },
+    { name: "members", head: "Members", cell: (one) => one.members, right: true, less: true },
     { name: "since", head: "Since", cell: (one) => <Time at={one.created_at} relative />, right: true, less: true },
     { name: "deeds", head: <span className="unseen">Actions</span>, right: true, cell: (one) => <button type="button" className="small" onClick={() => remove(one)}>Remove …</button> },
   ];

@@ -39,7 +39,7 @@ export function Secrets() {
     () => act(`/v1/secrets/${part(one.name)}`, "DELETE"), "Forgotten").then(list.again);
   const columns: Column<Secret>[] = [
     { name: "name", head: "Name", cell: (one) => <code>{one.name}</code>, wide: true },
-    { name: "version", head: "Version", cell: (one) => one.version, right: true },
+    { name: "version", head: "Version", cell: (one) => one.version, right: true, less: true },
     { name: "remote", head: "HTTP workers", cell: (one) => (one.remote ? "yes" : "no"), less: true },
     { name: "changed", head: "Changed", cell: (one) => <Time at={one.updated_at} relative />, right: true },
     { name: "by", head: "By", cell: (one) => one.updated_by, less: true },

@@ -41,7 +41,7 @@ export default function TaskPage({ match }: { match: Match }) {
         <Facts of={[
           ["Id", <span key="id" className="mono">{task.id} <Copy text={task.id} /></span>],
           ["Queue", <Link key="queue" to={`/queues/${encodeURIComponent(task.queue)}`}>{task.queue}</Link>],
-          ["Attempt", `${task.attempt}${task.max_attempts ? ` of ${task.max_attempts}` : ""}${task.losses ? `, and ${task.losses} lost with their workers` : ""}`],
+          ["Attempt", `${task.attempt}${task.max_attempts ? ` of ${task.max_attempts}` : ""}${task.losses ? `, and ${task.losses} lost with ${task.losses === 1 ? "its worker" : "their workers"}` : ""}`],
           ["Priority", task.priority],
           ["Created", <Time key="created" at={task.created_at} />],
           ["Due", <Time key="due" at={task.run_at} />],

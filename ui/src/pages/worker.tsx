@@ -18,7 +18,7 @@ export default function Worker({ match }: { match: Match }) {
   const crumbs = [{ to: "/workers", text: "Workers" }];
   if (!data) return <Page title="Worker" crumbs={crumbs}>{error ? <Failure of={error} again={again} /> : <Loading />}</Page>;
   return (
-    <Page title={`${data.hostname}:${data.pid}`} crumbs={crumbs} badge={<StateBadge state={data.status} hint={data.asleep ? "idle" : null} />}
+    <Page title={`${data.hostname}:${data.pid}`} crumbs={crumbs} badge={<StateBadge state={data.status} hint={data.asleep && !data.running ? "idle" : null} />}
       actions={drains(me, data) && <button type="button" className="danger" onClick={() => drain(data, again)}>Drain …</button>}>
       {data.status === "draining" && <div className="note tone-warn" role="status">It takes no more tasks, ends the {data.running} it has, and stops.</div>}
       <div className="figures">

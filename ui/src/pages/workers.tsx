@@ -39,7 +39,7 @@ export default function Workers() {
 }
 
 const COLUMNS: Column<Node>[] = [
-  { name: "status", head: "State", cell: (one) => <StateBadge state={one.status} hint={one.asleep ? "idle" : null} />, order: (one) => one.status },
+  { name: "status", head: "State", cell: (one) => <StateBadge state={one.status} hint={one.asleep && !one.running ? "idle" : null} />, order: (one) => one.status },
   { name: "host", head: "Host", cell: (one) => <Link to={`/workers/${one.id}`}>{one.hostname}:{one.pid}</Link>, order: (one) => one.hostname },
   { name: "roles", head: "Does", cell: (one) => <Tags of={one.roles} />, less: true },
   { name: "queues", head: "Queues", cell: (one) => one.queues?.join(", ") || "all", wide: true, less: true },

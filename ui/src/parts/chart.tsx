@@ -85,7 +85,8 @@ export function Chart({ label, from, step, series, kind = "bars", height = 160, 
         <caption>{label}</caption>
         <thead><tr><th scope="col">Time</th>{series.map((one) => <th key={one.name} scope="col">{one.name}</th>)}</tr></thead>
         <tbody>
-          {sums.map((_, n) => (
+          {/* nobody wants to hear of an hour of nothing */}
+          {sums.map((sum, n) => (sum > 0 || n === count - 1) && (
             <tr key={n}><th scope="row">{stamp(new Date(from + n * step), chosen)}</th>{series.map((one) => <td key={one.name}>{show(one.values[n] ?? 0)}</td>)}</tr>
           ))}
         </tbody>
@@ -114,7 +115,8 @@ export function path(values: (number | null)[], x: (n: number) => number, y: (va
   for (const [n, value] of values.entries()) {
     if (value === null) down = false;
     else {
-      text += `${down ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`;
+      // a point by itself is a dot, by its round ends
+      text += `${down ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}${down ? "" : "h0"}`;
       down = true;
     }
   }

@@ -62,7 +62,7 @@ export function LogTail({ task }: { task: string }) {
       <div className="log-bar">
         <label className="inline">Contains <input type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} /></label>
         <label className="inline"><input type="checkbox" checked={follow} onChange={(event) => setFollow(event.target.checked)} /> Follow</label>
-        <span className="quiet">{lines.length.toLocaleString("en")} lines{lost ? " · some lines were left out" : ""}</span>
+        <span className="quiet">{lines.length.toLocaleString("en")} {lines.length === 1 ? "line" : "lines"}{lost ? " · some lines were left out" : ""}</span>
       </div>
       <div className="log-lines" ref={box} onScroll={scrolled} role="log" aria-label="Log" tabIndex={0}>
         <div className="log-height" style={{ height: rows.length * ROW }}>

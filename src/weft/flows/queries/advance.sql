@@ -30,6 +30,19 @@ s.id::text, s.frame_id::text, s.node, s.element, s.catching, s.depth, s.state, s
 s.decided, s.parts, s.parts_ended, s.parts_failed, s.parts_made, s.parts_started, s.block, s.params, s.item,
 s.task_id::text, s.attempt, s.reruns, s.error
 
+-- The step at each place, looked up one by one.
+-- piece: at_place
+cross join lateral (
+    select *
+    from weft.steps as e
+    where e.run_id = v.run_id
+        and e.frame_id = v.frame_id
+        and e.node = v.node
+        and e.element = v.element
+        and e.catching = v.catching
+    offset 0
+) as s
+
 -- Facts with their steps; and the steps that will be asked for next, as far as whoever asks can tell.
 -- name: take_facts
 with fact as (
@@ -62,16 +75,8 @@ select
     , null, false
 from unnest(%(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[], %(elements)s::integer[], %(catching)s::boolean[])
     as v (run_id, frame_id, node, element, catching)
-cross join lateral (
-    select *
-    from weft.steps as e
-    where e.run_id = v.run_id
-        and e.frame_id = v.frame_id
-        and e.node = v.node
-        and e.element = v.element
-        and e.catching = v.catching
-    offset 0
-) as s;
+-- use: at_place
+;
 
 -- Steps by their place.
 -- name: load_steps
@@ -83,16 +88,8 @@ from unnest(
     %(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[], %(elements)s::integer[], %(catching)s::boolean[],
     %(whole)s::boolean[]
 ) as v (run_id, frame_id, node, element, catching, whole)
-cross join lateral (
-    select *
-    from weft.steps as e
-    where e.run_id = v.run_id
-        and e.frame_id = v.frame_id
-        and e.node = v.node
-        and e.element = v.element
-        and e.catching = v.catching
-    offset 0
-) as s;
+-- use: at_place
+;
 
 -- What the elements of a foreach came to.
 -- name: load_elements

@@ -4,11 +4,11 @@
 insert into weft.workflows as w (name, version, queue, signals, arguments)
 select v.name, v.version, v.queue, v.signals::text[], v.arguments
 from unnest(
-    %(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(signals)s::text[], %(arguments)s::jsonb[]
+    %(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(signals)s::text[], %(arguments)s::json[]
 ) as v (name, version, queue, signals, arguments)
 on conflict (name, version) do update
 set queue = excluded.queue, signals = excluded.signals, arguments = excluded.arguments
-where (w.queue, w.signals, w.arguments) is distinct from (excluded.queue, excluded.signals, excluded.arguments);
+where (w.queue, w.signals, w.arguments::text) is distinct from (excluded.queue, excluded.signals, excluded.arguments::text);
 
 -- name: start_workflow
 select s.id, s.created

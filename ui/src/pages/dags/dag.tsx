@@ -38,7 +38,7 @@ interface DagRun {
 const RUNS: Column<DagRun>[] = [
   { name: "for", head: "For", cell: (run) => <Time at={run.scheduled_time} /> },
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
-  { name: "done", head: "Tasks", right: true, cell: (run) => `${run.tasks_ended}/${run.tasks_total}` },
+  { name: "done", head: "Tasks", right: true, less: true, cell: (run) => `${run.tasks_ended}/${run.tasks_total}` },
   { name: "failed", head: "Failed at", wide: true, less: true, cell: (run) => clean(run.failed_task ?? "") },
   { name: "trigger", head: "Because of", less: true, cell: (run) => run.trigger },
   { name: "took", head: "Took", right: true, cell: (run) => <Took from={run.started_at} to={run.completed_at} /> },

@@ -14,7 +14,7 @@ import { Table, type Column } from "../../parts/table";
 import { Tabs } from "../../parts/tabs";
 import { Time, Took } from "../../parts/time";
 import type { Run } from "../runs/model";
-import { formOf, nodesOf, type Flow, type Parts, type SourceFile } from "./model";
+import { formOf, lead, nodesOf, type Flow, type Parts, type SourceFile } from "./model";
 import { SourceView } from "./source";
 import "../../style/runs.css";
 
@@ -25,7 +25,7 @@ const RUNS: Column<Run>[] = [
   { name: "name", head: "Workflow", wide: true, cell: (run) => <>{clean(run.name)} <span className="quiet mono wide-only">{short(run.id)}</span></> },
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
   { name: "created", head: "Created", cell: (run) => <Time at={run.created_at} relative /> },
-  { name: "took", head: "Took", right: true, cell: (run) => <Took from={run.started_at} to={run.finished_at} /> },
+  { name: "took", head: "Took", right: true, less: true, cell: (run) => <Took from={run.started_at} to={run.finished_at} /> },
 ];
 
 /** One flow: its source with what the compiler says, its graph, its runs, a form that starts a workflow of it. */
@@ -68,7 +68,7 @@ export default function FlowPage({ match }: { match: Match }) {
       ]} />
       {open && parts.data && workflow && (
         <Dialog title={`Start ${clean(workflow.name)}`} close={() => setOpen(false)}>
-          {workflow.documentation && <p className="quiet">{clean(workflow.documentation)}</p>}
+          {workflow.documentation && <p className="quiet">{clean(lead(workflow.documentation))}</p>}
           <SchemaForm schema={formOf(parts.data, workflow.facet_id)} verb="Start" cancel={() => setOpen(false)} submit={(params) => start(flow, workflow.name, params)} />
         </Dialog>
       )}

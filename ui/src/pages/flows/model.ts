@@ -37,10 +37,26 @@ export function formOf(parts: Parts, facet: string): Schema {
   for (const param of found?.parameters ?? []) {
     const said = new RegExp(`@param\\s+${param.name}\\s+([^\\n@]*)`).exec(found?.documentation ?? "")?.[1]?.trim();
     properties[param.name] = { ...typed(param.type), title: param.name, description: [param.type, said].filter(Boolean).join(": ") };
-    // a default that is an expression is the server's to work out: left empty, it is
-    if (param.has_default) { if (param.value !== null) (properties[param.name] as Schema).default = param.value; } else required.push(param.name);
+    const usual = param.has_default ? literal(param.value) : undefined;
+    if (usual !== undefined && usual !== null) (properties[param.name] as Schema).default = usual;
+    if (!param.has_default) required.push(param.name);
   }
   return { type: "object", properties, required };
+}
+
+/** A default as AFL writes it; undefined: an expression, which is the server's to work out when the field is left empty. */
+function literal(value: Json): Json | undefined {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a doc comment says before it comes to the parameters, which stand at their fields. */
+export function lead(documentation: string): string {
+  return (documentation.split(/@(?:param|return)\b/)[0] ?? "").trim();
 }
 
 /** The statements of a workflow and of the blocks in them; a block is a group. */

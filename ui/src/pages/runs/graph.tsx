@@ -31,9 +31,15 @@ export interface GraphProps {
 
 export default function Graph({ nodes, states, opened, open, chosen, choose, inside }: GraphProps) {
   const drawn = useMemo(() => picture(nodes, opened), [nodes, opened]);
-  // on a phone from top to bottom: boxes side by side would be too small to read
-  const [down] = useState(() => drawn.boxes.length <= FEW && matchMedia("(max-width: 640px)").matches);
-  const at = useMemo(() => (drawn.boxes.length <= FEW ? byDagre(drawn, down) : places(drawn)), [drawn, down]);
+  const [phone] = useState(() => matchMedia("(max-width: 640px)").matches);
+  const { at, down } = useMemo(() => {
+    if (drawn.boxes.length > FEW) return { at: places(drawn), down: false };
+    const across = byDagre(drawn, false);
+    if (!phone) return { at: across, down: false };
+    // a phone is tall and narrow: whichever way boxes are larger
+    const below = byDagre(drawn, true);
+    return room(below) >= room(across) ? { at: below, down: true } : { at: across, down: false };
+  }, [drawn, phone]);
   const byName = useMemo(() => new Map(nodes.map((node) => [node.name, node])), [nodes]);
   const boxes = useMemo(
     () => drawn.boxes.map((box): BoxNode => {
@@ -117,4 +123,11 @@ function byDagre(drawn: Picture, down: boolean): Map<string, Place> {
       return [box.id, { x: x - WIDTH / 2, y: y - HEIGHT / 2 }];
     }),
   );
+}
+
+/** How large boxes can be drawn if all are to be seen on a phone. */
+function room(at: ReadonlyMap<string, Place>): number {
+  let [wide, tall] = [WIDTH, HEIGHT];
+  for (const place of at.values()) [wide, tall] = [Math.max(wide, place.x + WIDTH), Math.max(tall, place.y + HEIGHT)];
+  return Math.min(350 / wide, 500 / tall);
 }

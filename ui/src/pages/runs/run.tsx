@@ -109,7 +109,10 @@ function facts(run: Run): [string, React.ReactNode][] {
 
 function GraphTab({ run, plan, steps, chosen, choose }: { run: Run; plan: Read<Plan>; steps: Step[]; chosen: Step | null; choose: (id: string) => void }) {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  const [frame, setFrame] = useParam("frame", run.id);
+  // a flow's outermost block is most often the only one: nobody wants to see one box
+  const outer = useMemo(() => (run.kind === "flow" ? steps.filter((one) => one.frame_id === run.id && one.element < 0 && !one.catching) : []), [run.kind, run.id, steps]);
+  const only = outer.length === 1 && outer[0]?.block ? outer[0].id : run.id;
+  const [frame, setFrame] = useParam("frame", only);
   const open = useCallback((box: string) => setOpened((was) => toggled(was, box)), []);
   const opener = frame === run.id ? null : (steps.find((one) => one.id === frame) ?? null);
   const block = opener?.block ?? plan.data?.entry ?? null;

@@ -108,7 +108,7 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over, chang
                       title={`${name}: ${word(row.step.state)}, ${took}${row.step.attempt > 1 ? `, attempt ${row.step.attempt}` : ""}`}
                       aria-label={`${name}, ${word(row.step.state)}, ${took}`} />
                   )}
-                  {at && <span className="timeline-took" style={at.left + at.width < 0.82 ? { left: `${(at.left + at.width) * 100}%` } : { right: `${(1 - at.left) * 100}%` }}>
+                  {at && <span className={tries.length > 1 ? "timeline-took over" : "timeline-took"} style={at.left + at.width < 0.82 ? { left: `${(at.left + at.width) * 100}%` } : { right: `${(1 - at.left) * 100}%` }}>
                     {took}{more}
                   </span>}
                 </span>

@@ -37,5 +37,5 @@ export function Says({ run, changed }: { run: Run; changed: number }) {
   useEffect(again, [again, changed]);
   const state = read.data?.state ?? null;
   if (state === null) return null;
-  return typeof state === "string" ? <p className="says"><span className="quiet">It says:</span> {clean(state)}</p> : <JsonView value={state} label="What the workflow says of itself" />;
+  return typeof state === "string" ? <p className="says"><span className="quiet">{run.finished_at ? "It said last:" : "It says:"}</span> {clean(state)}</p> : <JsonView value={state} label="What the workflow says of itself" />;
 }

@@ -22,7 +22,7 @@ const RUNS: Column<Run>[] = [
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
   { name: "version", head: "Version", less: true, cell: (run) => clean(run.version ?? "") },
   { name: "created", head: "Created", cell: (run) => <Time at={run.created_at} relative /> },
-  { name: "took", head: "Took", right: true, cell: (run) => <Took from={run.started_at} to={run.finished_at} /> },
+  { name: "took", head: "Took", right: true, less: true, cell: (run) => <Took from={run.started_at} to={run.finished_at} /> },
 ];
 
 /** One workflow: its versions, its runs, a form that starts one. */

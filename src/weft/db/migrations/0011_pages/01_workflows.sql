@@ -1,2 +1,2 @@
 -- What a workflow takes, as JSON schema: forms are made from it.
-alter table weft.workflows add column arguments jsonb;
+alter table weft.workflows add column arguments json;
