@@ -113,6 +113,7 @@ export class Live {
     this.socket = null;
     this.session = null;
     clearTimeout(this.timer);
+    clearInterval(this.pinging);
     this.state.set("refused");
     old?.close();
   }
