@@ -122,7 +122,7 @@ async def test_runs_whose_leaders_die_end_with_the_same_outcome(
     say(capsys, f"{len(LEADING)} leaders died in AFL runs: {len(runs)} runs, one outcome")
 
 
-@pytest.mark.chaos
+@pytest.mark.long
 async def test_a_foreach_whose_workers_die_between_its_windows_ends_with_the_same_outcome(
     witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
 ) -> None:
