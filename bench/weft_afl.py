@@ -1,15 +1,17 @@
 """Runs an AFL flow of no-op facets and as many plain tasks on one worker: `python -m bench.weft_afl FACETS ELEMENTS`.
 
 From the call that starts the run, or enqueues the tasks, until all of it has ended. They take turns. A foreach over many
-elements comes last; how far memory grew meanwhile is told too.
+elements comes last; how far the memory of this process and of its database's backends grew meanwhile is told too.
 """
 
 import asyncio
+import contextlib
 import json
 import resource
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import uvloop
 
@@ -19,6 +21,7 @@ from weft import App
 app = App(database_url=protocol.database_url())
 
 ROUNDS = 5
+HIGHEST = [0.0]
 LOOP = """namespace bench { event facet Noop(v: String) => (n: Int)
     workflow Each(all: String) => (last: Int = 0) andThen foreach v in $.all { w = Noop(v = v) yield Each(last = w.n) } }"""
 
@@ -45,13 +48,16 @@ async def main(facets: int, elements: int) -> None:
             flows.append(await _flow("wide", {}))
             tasks.append(await _tasks(facets))
         await _flow("loop", {"all": "x" * min(elements, 2000)})
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before, backends = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, await _backends()
+        watching = asyncio.create_task(_highest())
         took = await _flow("loop", {"all": "x" * elements})
         grew = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        watching.cancel()
+        highest = max(HIGHEST)
     own, kernel = facets / statistics.median(flows), facets / statistics.median(tasks)
     print(json.dumps({
         "per_second": own, "kernel_per_second": kernel, "ratio": own / kernel, "elements_per_second": elements / took,
-        "grew_mib": grew,
+        "grew_mib": grew, "backends_grew_mib": max(highest - backends, 0.0),
     }))  # fmt: skip
 
 
@@ -67,6 +73,28 @@ async def _tasks(count: int) -> float:
     made = await app.enqueue_many(facet, [{"v": str(number)} for number in range(count)])
     await _none_left("select count(*) from weft.tasks where id = any(%(ids)s)", ids=[one.id for one in made])
     return time.perf_counter() - began
+
+
+async def _highest() -> None:
+    """Notes now and then how much the backends have."""
+    while True:
+        HIGHEST.append(await _backends())
+        await asyncio.sleep(1)
+
+
+async def _backends() -> float:
+    """What the largest backend has to itself, in MiB; 0 where the database is not on this machine."""
+    async with app.tx() as tx:
+        pids = await tx.rows("select pid from pg_stat_activity where datname = current_database()")
+    return max([_own_memory(pid) for (pid,) in pids], default=0.0)
+
+
+def _own_memory(pid: int) -> float:
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon:"):
+                return float(line.split()[1]) / 1024
+    return 0.0
 
 
 async def _none_left(asked: str, **arguments: object) -> None:

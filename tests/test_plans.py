@@ -47,6 +47,10 @@ HOT: dict[str, dict[str, Any]] = {
         "ids": SOME, "tokens": SOME, "states": ["failed"] * 500, "reasons": [None] * 500, "results": ["{}"] * 500,
         "errors": [None] * 500, "started": [0.1] * 500, "expected": 500,
     },
+    "finish_held": {
+        "ids": SOME, "tokens": SOME, "states": ["failed"] * 500, "reasons": [None] * 500, "results": ["{}"] * 500,
+        "errors": [None] * 500, "started": [0.1] * 500, "held": [],
+    },
     "requeue": {
         "ids": SOME, "tokens": SOME, "delays": [1.0] * 500, "uncounted": [0] * 500, "lost": [0] * 500,
         "outcomes": ["failed"] * 500, "errors": ["{}"] * 500,

@@ -18,7 +18,8 @@ LINES = (
     Line("as many plain tasks, tasks/s", "kernel_per_second"),
     Line("  the flow against the tasks", "ratio", digits=2, at_least=0.5),
     Line("foreach over {elements}, elements/s", "elements_per_second"),
-    Line("  memory it grew by, MiB", "grew_mib", digits=1, at_most=64),
+    Line("  memory the worker grew by, MiB", "grew_mib", digits=1, at_most=64),
+    Line("  memory the largest backend grew by, MiB", "backends_grew_mib", digits=1, at_most=64),
 )
 TIMEOUT = 1800
 

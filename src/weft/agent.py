@@ -31,10 +31,16 @@ class Agent(App):
 
         The function gets the facet's arguments by name, as far as it names them, converted to its annotations; a
         parameter annotated `Context` gets the step's log, heartbeat, progress, retries and ids. What it returns fills
-        the facet's returns. Options: see `App.task`; the facet's `with Timeout(…)` and `Retry(…)` win.
+        the facet's returns. Options: see `App.task`; the facet's `with Timeout(…)` and `Retry(…)` win. How often it is
+        tried is the program's to say.
         """
         if not isinstance(facet, str):
             raise errors.InvalidInput('name the facet: @agent.handles("osm.geo.Geocode")')
+        if "max_attempts" in options:
+            raise errors.InvalidInput(
+                f"{facet} is tried as often as its AFL program says, whoever handles it; leave max_attempts out, and "
+                f"write `with Retry(maxAttempts = {options['max_attempts']})` behind the facet's signature or a call of it"
+            )
 
         def declare(function: Callable[..., Any]) -> Task[Any, Any]:
             task = self.registry.add(function, name=facet, version=None, **options)

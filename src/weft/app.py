@@ -84,7 +84,7 @@ class App(Durable, Processes):
 
     def provider(self, answers: Provider, /) -> Provider:
         """Declares who answers the prompts of AFL programs here: `async def answer(prompt: Prompt) -> str`."""
-        self.registry.add(prompting.handler(answers), name=prompting.KIND, version=None)
+        self.registry.add(prompting.handler(answers), name=prompting.KIND, version=None, retry=prompting.SOON)
         return answers
 
     def cron(self, expression: str, /, **words: Any) -> Callable[[Any], Task[Any, Any]]:

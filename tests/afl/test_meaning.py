@@ -276,6 +276,16 @@ def test_timeout_and_retry_say_how_the_task_is_tried_and_the_call_wins() -> None
     assert options(text.replace("with Timeout(minutes = 2, seconds = 30)", ""))["timeout"] == 3600
 
 
+@pytest.mark.parametrize(("said", "attempts"), [
+    ("", 1), ("with Timeout(seconds = 1)", 1), ("with Retry()", 3), ("with Retry(backoffSeconds = 1)", 3),
+    ("with Retry(maxAttempts = 7)", 7), ("with Retry(retries = 1)", 2),
+])  # fmt: skip
+@pytest.mark.parametrize("where", ["call", "signature"])
+def test_an_agents_work_is_tried_once_unless_the_program_says_retry(said: str, attempts: int, where: str) -> None:
+    call, signature = (said, "") if where == "call" else ("", said)
+    assert options(w(f"andThen {{ f = F() {call} }}", before=f"event facet F() {signature}"))["max_attempts"] == attempts
+
+
 def test_credentials_name_a_secret() -> None:
     text = w('andThen { f = F(a = 1) with Credentials(secret = "TOKEN", user = "me") x = F(a = f.a) }',
              before="event facet F(a: Int) => (ok: Boolean)")  # fmt: skip

@@ -52,17 +52,17 @@ class Shop:
             if (what, key) in self.broken:
                 raise ValueError(f"{what} of {key} is broken")
 
-        @agent.handles("shop.Price", max_attempts=1)
+        @agent.handles("shop.Price")
         async def price(item: str) -> dict[str, Any]:
             does("price", item)
             return {"cents": len(item)}
 
-        @agent.handles("shop.Charge", max_attempts=1)
+        @agent.handles("shop.Charge")
         async def charge(cents: int, item: str) -> dict[str, Any]:
             does("charge", item)
             return {"receipt": f"{item}:{cents}"}
 
-        @agent.handles("shop.Report", max_attempts=1)
+        @agent.handles("shop.Report")
         async def report(receipts: list[str]) -> dict[str, Any]:
             does("report", str(len(receipts)))
             return {"text": " ".join(receipts)}
@@ -227,7 +227,7 @@ namespace t {
 async def test_what_a_catch_hid_can_be_run_again_and_the_catch_is_gone(agent: Agent) -> None:
     broken = [True]
 
-    @agent.handles("t.Try", max_attempts=1)
+    @agent.handles("t.Try")
     async def try_(n: int) -> dict[str, int]:
         if broken[0]:
             raise ValueError("no")
@@ -252,7 +252,7 @@ async def test_what_a_catch_hid_can_be_run_again_and_the_catch_is_gone(agent: Ag
 async def test_a_step_inside_of_a_catch_is_run_again(agent: Agent) -> None:
     answers = [1, 2]
 
-    @agent.handles("t.Try", max_attempts=1)
+    @agent.handles("t.Try")
     async def try_(n: int) -> dict[str, int]:
         raise ValueError("no")
 

@@ -165,7 +165,6 @@ BEYOND_THE_TENANT = {
     "health.py": "asks which migrations there are, for nobody",
     "jobs.py": "asks whether anybody leads, which no tenant may know; it says yes or no",
     "keys.py": "tenants must not make keys; confined to the org",
-    "nodes.py": "tenants must not tell workers what to do; what is drained is the org's own, or an operator asks",
     "orgs.py": "operators see every org; an admin's own is confined to it",
     "roles.py": "tenants must not hand out roles; confined to the org",
     "secrets.py": "tenants must not write secrets; confined to the org",

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from weft import App, Context
+from weft.sdk.prompting import Prompt
 
 app = App(database_url=os.environ.get("CREW_URL", "postgresql://nowhere/none"))
 DIARY = Path(os.environ.get("CREW_DIARY", "/dev/null"))
@@ -69,6 +70,12 @@ async def checked(
         raise RuntimeError(f"attempt {ctx.attempt}")
     note("end", ctx.task_id, ctx.attempt)
     return {"attempt": ctx.attempt, "pid": os.getpid()}
+
+
+@app.provider
+async def answer(prompt: Prompt) -> str:
+    """The model of AFL's prompts."""
+    return prompt.text.upper()
 
 
 @app.task(retry=NOW)

@@ -23,7 +23,8 @@ from weft.api import policy, routes
 from weft.base import ids
 from weft.db import statements
 from weft.db.tx import Tx
-from weft.queue import lease, orphans, remote, tasks
+from weft.queue import finish, lease, orphans, remote, tasks
+from weft.queue.finish import Ended
 from weft.queue.lease import Line, Progress
 from weft.queue.model import Claimed
 from weft.queue.tokens import Proof
@@ -101,6 +102,12 @@ def ends(how: outcome.How) -> "Call":
     return end
 
 
+async def end_with_the_lock(tx: Tx, stale: Claimed) -> bool:
+    """As one who holds the lock of its run."""
+    ended = Ended(stale.id, stale.token, "completed", None, '"too late"', None, None)
+    return bool(await finish.finish_held(tx, [ended], held=[]))
+
+
 def ends_over_http(how: outcome.How, signed: bool) -> "Call":
     async def end(tx: Tx, stale: Claimed) -> bool:
         proof = Proof(stale.id, stale.attempt, stale.token, stale.org, 0.0)
@@ -113,12 +120,13 @@ def ends_over_http(how: outcome.How, signed: bool) -> "Call":
 Call = Callable[[Tx, Claimed], Awaitable[bool]]
 CALLS: dict[str, Call] = {
     "log": write_log, "progress": report, "heartbeat": extend, "fetch": fetch, "verify": verify, "give back": give_back,
+    "settle with a run's lock": end_with_the_lock,
     **{f"settle: {how}": ends(how) for how in HOWS},
     **{f"settle for HTTP, {'signed' if signed else 'by its ids'}: {how}": ends_over_http(how, signed)
        for how in HOWS for signed in (True, False)},
 }  # fmt: skip
 
-FENCED = {"finish", "requeue", "report_progress", "write_logs", "extend_leases"}
+FENCED = {"finish", "finish_held", "requeue", "report_progress", "write_logs", "extend_leases"}
 """Statements that write on the word of whoever has the lease."""
 
 OF_OTHERS = {

@@ -108,6 +108,7 @@ async def test_nested_blocks_see_the_steps_around_them(database: Database, seed:
 
 
 TWO = Plan("two", "main", (Block("main", nodes=(Node("a", Task("t")), Node("b", Task("t"), after=("a",)))),))
+BESIDE = Plan("beside", "main", (Block("main", nodes=(Node("a", Task("t")), Node("b", Task("t")))),))
 
 
 def hands(**changed: Any) -> Hands:
@@ -193,6 +194,45 @@ async def test_what_nobody_took_is_swept(database: Database) -> None:
         assert await chores.sweep(tx) == 1
         assert not await chores.told(tx)
     assert len(await claimed(database, 1)) == 1
+
+
+async def test_what_ends_while_its_run_is_free_goes_without_the_inbox(database: Database) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, BESIDE, org=ids.DEFAULT_ORG)
+    held = await claimed(database, 2)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(one, "completed", result="1") for one in held])
+        assert await tx.value("select state from weft.runs") == "completed"
+        first = """
+            insert into weft.run_inbox (run_id, org_id, task_id, state, attempt)
+            select id, org_id, id, 'completed', 1 from weft.runs returning id
+        """
+        assert await tx.value(first) == 1, "nothing was ever there"
+
+
+async def test_what_others_left_is_taken_along(database: Database) -> None:
+    async with database.tx() as tx:
+        await start.start_plan(tx, BESIDE, org=ids.DEFAULT_ORG)
+    first, second = await claimed(database, 2)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(first, "completed")], advance=False)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(second, "completed")])
+        assert await tx.value("select state from weft.runs") == "completed"
+        assert not await chores.told(tx)
+
+
+async def test_of_a_batch_the_runs_that_are_free_go_on_and_the_others_are_told(database: Database) -> None:
+    async with database.tx() as tx:
+        runs = [str((await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)).id) for _ in range(2)]
+    held = await claimed(database, 2)
+    async with database.tx() as holder:
+        await holder.rows("select id from weft.runs where id = %(id)s for update", {"id": runs[0]})
+        async with database.tx() as tx:
+            settled = await settle(tx, [Outcome(one, "completed") for one in held])
+            assert await tx.rows("select run_id::text from weft.run_inbox") == [(runs[0],)]
+    assert settled.advanced is not None and settled.advanced.busy == [runs[0]]
+    assert [one.run_id for one in await claimed(database, 2)] == [runs[1]]
 
 
 async def test_the_same_fact_twice_is_one_ending(database: Database) -> None:

@@ -163,7 +163,9 @@ async def test_a_saved_runner_runs(agent: Agent, services: Services) -> None:
     kept = services.flow.get_by_name("greetings")
     assert kept is not None
     steps = services.step.get_by_runner(runner.uuid)
-    assert [(one.object_type, one.state) for one in steps] == [("AndThen", "completed"), ("VariableAssignment", "completed")]
+    assert [(one.object_type, one.state) for one in steps] == [
+        ("AndThen", "completed"), ("VariableAssignment", "completed"), ("Yield", "completed"),
+    ]  # fmt: skip
     [statement] = [one for one in kept.statements if one.name == "g"]
     assert (steps[1].statement_id, steps[1].block_id) == (statement.uuid, statement.block_id)
     assert steps[1].container_id == steps[0].uuid
@@ -172,7 +174,7 @@ async def test_a_saved_runner_runs(agent: Agent, services: Services) -> None:
     assert (steps[1].facets.name, steps[1].facets.parameters, steps[1].facets.returns) == (
         "Greet", {"name": "Ada"}, {"greeting": "Hello, Ada"},
     )  # fmt: skip
-    assert services.step.get_by_container(steps[0].uuid) == [steps[1]]
+    assert services.step.get_by_container(steps[0].uuid) == steps[1:]
     assert services.step.get_by_state(runner.uuid, "completed") == steps
     assert services.step.get_by_id(steps[1].uuid) == steps[1]
     event = one_event(services, runner)
@@ -227,6 +229,26 @@ def test_a_step_is_said_to_have_ended_and_done_again(services: Services) -> None
         services.step.update_state(step.uuid, "sideways")
 
 
+def test_a_yield_is_shown_with_its_block(services: Services) -> None:
+    runner = started(services)
+
+    def shown() -> records.StepDefinition:
+        [found] = [one for one in services.step.get_by_runner(runner.uuid) if one.object_type == "Yield"]
+        return found
+
+    before = shown()
+    assert (before.state, before.container_type, before.parameters) == ("pending", "AndThen", [])
+    [event] = services.event.get_by_runner(runner.uuid)
+    services.event.update_state(event.uuid, "running")
+    services.event.update_state(event.uuid, "completed", result={"greeting": "hi"})
+    after = shown()
+    assert (after.uuid, after.state) == (before.uuid, "completed")
+    assert [(one.name, one.value) for one in after.parameters] == [("message", "hi")]
+    flow = services.flow.get_by_name("greetings")
+    assert flow is not None
+    assert after.statement_id in [one.uuid for one in flow.statements if one.object_type == "Yield"]
+
+
 def test_an_event_is_taken_and_completed_and_the_run_goes_on(services: Services) -> None:
     runner = started(services)
     [event] = services.event.get_pending("default")
@@ -243,7 +265,7 @@ def test_an_event_is_taken_and_completed_and_the_run_goes_on(services: Services)
 
 
 async def test_logs_of_agents_steps_and_people_say_where(agent: Agent, services: Services) -> None:
-    @agent.handles("hello.Greet", max_attempts=1)
+    @agent.handles("hello.Greet")
     async def greet(ctx: Any, name: str) -> dict[str, str]:
         raise ValueError("lost my voice")
 

@@ -10,6 +10,7 @@ from weft.afl.signature import (
     BUILTIN,
     CREDENTIALS,
     MULTIPLIER,
+    RETRIED,
     RETRY,
     SECONDS,
     TIMEOUT,
@@ -53,11 +54,13 @@ class Arguments(Resolving):
                     continue
                 if slot.default is None:
                     message = f"{what} wants {slot.name!r} ({slot.type}), which is not given"
-                    self.tell("missing-argument", message, call.target.start, call.target.end, f"{slot.name} = …")
+                    self.tell("missing-argument", message, call.target.start, call.target.end, f"add {slot.name} = …")
                 elif constant(slot.default):
                     defaults[slot.name] = self._constant(slot)
                 else:
                     computed = True
+        if "retry" in options:
+            options.setdefault("max_attempts", Value(RETRIED))
         secret = any(isinstance(one, Secret) for one in extra.values())
         if secret and isinstance(declared, Declaration) and declared.is_block:
             message = f"{what} has a body, so its secret cannot come with a call"
@@ -122,7 +125,7 @@ class Arguments(Resolving):
             if slot.name not in given:
                 if slot.default is None:
                     message = f"{target.name.text} wants {slot.name!r}, which is not given"
-                    self.tell("missing-argument", message, mixin.target.start, mixin.target.end, f"{slot.name} = …")
+                    self.tell("missing-argument", message, mixin.target.start, mixin.target.end, f"add {slot.name} = …")
                 elif constant(slot.default):
                     given[slot.name] = self._constant(slot)
         return target, given
@@ -236,7 +239,7 @@ def timeout(bundle: Given) -> dict[OptionName, Expression]:
 
 def retry(bundle: Given) -> dict[OptionName, Expression]:
     """How often and with which pauses: they double, from the first on, up to ten minutes or the first if it is longer."""
-    found: dict[OptionName, Expression] = {}
+    found: dict[OptionName, Expression] = {} if bundle else {"max_attempts": Value(RETRIED)}
     for name, more in ATTEMPTS.items():
         if name in bundle and "max_attempts" not in found:
             value = bundle[name]

@@ -16,6 +16,8 @@ SECONDS: dict[str, float] = {
     **{f"timeout{unit.capitalize()}": value for unit, value in _SECONDS.items()},
 }
 """What Timeout may be told, and how many seconds that is."""
+RETRIED = 3
+"""Attempts of what has a `Retry` that does not say how many."""
 ATTEMPTS = {"maxAttempts": 0, "max_attempts": 0, "attempts": 0, "maxRetries": 1, "max_retries": 1, "retries": 1}
 """What Retry may be told for how often, and what to add for the first attempt."""
 BACKOFF = {"backoffSeconds": 1, "backoff_seconds": 1, "delaySeconds": 1, "delay_seconds": 1, "backoffMs": 0.001,

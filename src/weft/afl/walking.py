@@ -106,7 +106,8 @@ class Walking(Bodies):
         inner = element(type_)
         if inner is None:
             message = f"foreach needs a list, a map or a text, not {fitting.called(type_)}"
-            self.tell("not-iterable", message, body.iterable.start, body.iterable.end)
+            hint = "loop over a list of what it is done for, as [1, 2, 3] or a param of a list type"
+            self.tell("not-iterable", message, body.iterable.start, body.iterable.end, hint)
         scope.variables[body.variable.text] = inner or ANY
         return expression
 

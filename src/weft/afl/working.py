@@ -2,7 +2,7 @@
 
 from weft.afl import fitting
 from weft.afl.scope import Called, Stepped
-from weft.afl.signature import Signature, Signatures
+from weft.afl.signature import RETRIED, Signature, Signatures
 from weft.afl.syntax import Declaration, Schema, Script
 from weft.afl.values import constant, folded
 from weft.afl.walking import Walked
@@ -110,7 +110,7 @@ class Working:
         """The task of an event facet, a prompt, or of something that is not in this program."""
         entries = {**called.extra, **given}
         if not isinstance(declared, Declaration):
-            return Task(called.name, folded(Map(entries)), called.options)
+            return Task(called.name, folded(Map(entries)), _tried(called.options))
         returns = self.returns(declared)
         args: Expression = folded(Map(entries))
         if passed is not None:
@@ -123,7 +123,7 @@ class Working:
         if declared.script is not None:
             made = self.scripted(declared.qualified, declared.script, args)
             return Task(SCRIPT_KIND, made.args, {**made.options, **called.options}, returns)
-        return Task(declared.qualified, args, called.options, returns)
+        return Task(declared.qualified, args, _tried(called.options), returns)
 
     def _asked(self) -> dict[str, set[OptionName]]:
         """Which options calls of event facets with bodies give: these come as params, null where they are not given."""
@@ -145,6 +145,8 @@ class Working:
         """The signature's mixins, with the options that a call may give before them."""
         signed = walked.signed
         options = dict(signed.options)
+        if walked.declared.prompt is None and walked.declared.script is None:
+            options = _tried(options)
         for name in sorted(self._options.get(walked.declared.qualified, ())):
             given = Param(f"({name})")
             options[name] = Apply("default", (given, options[name])) if name in options else given
@@ -170,3 +172,9 @@ class Working:
             Field(slot.name, fitting.planned(slot.type), default=defaults.get(slot.name), nullable=slot.nullable)
             for slot in signature.params.values()
         )
+
+
+def _tried(options: dict[OptionName, Expression]) -> dict[OptionName, Expression]:
+    """An agent's work is tried once unless the program asks for more: a `catch` must not come a minute late. (That a
+    worker was lost counts as no try.)"""
+    return {"max_attempts": Value(RETRIED if "retry" in options else 1), **options}

@@ -20,7 +20,8 @@ class Yielding(Arguments):
         if target is None:
             owners = [owner.declared.name.text for owner in scope.owners() if owner.declared is not None]
             message = f"{name.text!r} encloses nothing here, so nothing of it can be yielded"
-            self.tell("yield-target", message, name.start, name.end, near(name.text, owners))
+            hint = f"write yield {owners[0]}(…)" if len(set(owners)) == 1 else near(name.text, owners)
+            self.tell("yield-target", message, name.start, name.end, hint)
             for argument in one.call.args:
                 self.value(argument.value, scope)
             return

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import datetime as dt
+import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +23,7 @@ from weft.cli.connecting import Where
 from weft.client.client import Client
 from weft.flows import look, programs
 from weft.flows.look import RunView, StepView
-from weft.flows.model import ENDED, OVER
+from weft.flows.model import OVER
 from weft.flows.programs import Program
 from weft.parts import afl_files
 from weft.sdk import loading
@@ -29,8 +31,9 @@ from weft.sdk import loading
 _EVERY = 0.2
 _PATIENCE = 3.0
 """Seconds without news after which it is said what is waited for."""
-_MOST = 500
-"""Steps that are told of; a run of more is told of by its end."""
+_PAGE = 500
+_SHARE = 10
+"""Of the time, at most one in so many is spent looking: to find what is new takes the longer the more steps there are."""
 _MARKS = {"completed": "●", "failed": "✗", "timed_out": "✗", "cancelled": "–", "running": "◐"}
 _AGENTS = ("agent", "app")
 
@@ -156,29 +159,33 @@ def _params(given: Sequence[str], whole: str | None) -> dict[str, Any]:
 
 
 async def _followed(app: App, id: uuid.UUID) -> RunView:
-    """Tells of steps as they begin and end, until the run has ended."""
+    """Tells of steps as they end, until the run has ended."""
     click.echo(f"run {id}", err=True)
-    told: dict[uuid.UUID, tuple[str, int]] = {}
+    last: tuple[dt.datetime, uuid.UUID] | None = None
     quiet, said = 0.0, ""
     while True:
+        began, before = time.monotonic(), last
         run = await app.runs.get(id)
-        async with (await app.open()).once() as tx:
-            steps = await look.steps(tx, id, org=ids.DEFAULT_ORG, take=_MOST)
-        news = [one for one in steps if one.task_id is not None and told.get(one.id) != (one.state, one.attempt)]
-        for one in news:
-            told[one.id] = one.state, one.attempt
-            if one.state in ENDED:
+        while True:
+            async with (await app.open()).once() as tx:
+                page = await look.ended(tx, id, org=ids.DEFAULT_ORG, take=_PAGE, after=last)
+            for one in page:
                 click.echo(_line(one), err=True)
+                assert one.finished_at is not None
+                last = one.finished_at, one.id
+            if len(page) < _PAGE:
+                break
         if run.state in OVER:
             return run
-        quiet = 0.0 if news else quiet + _EVERY
+        pause = max(_EVERY, _SHARE * (time.monotonic() - began))
+        quiet = 0.0 if last != before else quiet + pause
         if quiet >= _PATIENCE:
             quiet = 0.0
             why = await app.runs.explain(id)
             if why.code != "running" and why.summary != said:
                 said = why.summary
                 click.echo(f"… {showing.plain(why.summary)}", err=True)
-        await asyncio.sleep(_EVERY)
+        await asyncio.sleep(pause)
 
 
 def _line(step: StepView) -> str:

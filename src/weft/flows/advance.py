@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from weft.base import crash, errors
@@ -67,39 +67,72 @@ class Mint:
         return f"{self._prefix}{self._next:012x}"
 
 
-async def advance(
-    tx: Tx, runs: Sequence[str], *, ended: Sequence[str] = (), hands: Hands | None = None
-) -> Advanced:
-    """Advances those of these runs whose lock is free. `hands` gets tasks that became ready, as if it had claimed them.
+class Holding:
+    """Runs whose locks are ours until the transaction ends."""
 
-    `ended`: tasks that have just ended, so that what hangs on them can be read along with the facts.
-    """
+    def __init__(self, rows: Sequence[Sequence[Any]], *, asked: Sequence[str], sent: float) -> None:
+        self.runs = {row[0]: Held(*row[:-3]) for row in rows}
+        self.busy = sorted(set(asked) - self.runs.keys())
+        """Those that somebody else has, or that stand still."""
+        self.left = any(row[-3] for row in rows)
+        """There are facts that others left for us."""
+        self.mint = Mint(*rows[0][-2:]) if rows else None
+        self.sent = sent
+
+
+async def hold(tx: Tx, runs: Sequence[str]) -> Holding:
+    """Locks those of these runs that are free: nobody waits."""
     sent = time.monotonic()
-    rows = await tx.rows(SQL.lock_runs, {"ids": sorted(runs)})
-    done = Advanced(busy=sorted(set(runs) - {row[0] for row in rows}))
-    if not rows:
-        return done
-    mint = Mint(*rows[0][-2:])
-    expected = _expected(rows, ended)
-    found = await tx.rows(SQL.take_facts, {"ids": [row[0] for row in rows], "take": FACTS, **expected})
-    told: dict[str, list[Sequence[Any]]] = {}
-    for fact in found:
-        told.setdefault(fact[0], []).append(fact)
-    courses = []
-    for row in rows:
-        held = Held(*row[:-2])
-        if held.id in told and held.state in ("running", "waiting"):
-            courses.append(await _course(tx, held, mint, told[held.id]))
-    if len(found) >= FACTS:
-        done.busy += [row[0] for row in rows]
-    for course in courses:
-        course.want_frames()
-    await read(tx, [course for course in courses if course.wanted_ids])
-    await decide(tx, courses)
+    return Holding(await tx.rows(SQL.lock_runs, {"ids": sorted(runs)}), asked=runs, sent=sent)
+
+
+async def advance(tx: Tx, runs: Sequence[str]) -> Advanced:
+    """Advances those of these runs whose lock is free by what they were told."""
+    return await go_on(tx, await hold(tx, runs))
+
+
+async def go_on(tx: Tx, holding: Holding, facts: Sequence[Fact] = (), *, hands: Hands | None = None) -> Advanced:
+    """Advances runs that are held by these facts, and by those that others left.
+
+    `hands` gets tasks that became ready, as if it had claimed them.
+    """
+    done = Advanced(busy=list(holding.busy))
+    if holding.left:
+        left = await tx.rows(SQL.take_facts, {"ids": sorted(holding.runs), "take": FACTS})
+        if len(left) >= FACTS:
+            done.busy += sorted(holding.runs)
+        facts = [*(Fact(*row) for row in left), *facts]
+    told = sorted({fact.run for fact in facts if holding.runs[fact.run].state in ("running", "waiting")})
+    courses = {run: await _course(tx, holding.runs[run], holding.mint) for run in told}
+    await _tell(tx, courses, [fact for fact in facts if fact.run in courses])
+    await decide(tx, list(courses.values()))
     crash.point("advance: decided")
-    await write(tx, courses, done=done, hands=hands, sent=sent)
+    await write(tx, list(courses.values()), done=done, hands=hands, sent=holding.sent)
     crash.point("advance: written")
     return done
+
+
+async def _tell(tx: Tx, courses: Mapping[str, Course], facts: Sequence[Fact]) -> None:
+    """Reads the steps that the facts are about, and the blocks around them."""
+    if not facts:
+        return
+    expected = [
+        (run, frame, node)
+        for fact in facts if len(facts) <= _FEW
+        for run, course in [(fact.run, courses[fact.run])]
+        for frame, node in course.compiled.after(fact.task)
+    ]  # fmt: skip
+    for run, *row in await tx.rows(SQL.load_told, {
+        "ids": [fact.step for fact in facts if fact.step is not None],
+        "runs": [run for run, _, _ in expected],
+        "frames": [frame for _, frame, _ in expected],
+        "nodes": [node for _, _, node in expected],
+        "elements": [-1] * len(expected),
+        "catching": [False] * len(expected),
+    }):  # fmt: skip
+        courses[run].know(Step(*row))
+    for fact in facts:
+        courses[fact.run].told(fact)
 
 
 async def one(tx: Tx, run: uuid.UUID | str, *, org: uuid.UUID | str) -> Course:
@@ -148,29 +181,9 @@ async def write(
     return done
 
 
-async def _course(tx: Tx, held: Held, mint: Mint, facts: Sequence[Sequence[Any]]) -> Course:
-    course = Course(held, await plans.load(tx, org=held.org, hash=held.plan_hash), mint=mint)
-    for row in facts:
-        course.know(Step(*row[8:]))
-        if row[1] is not None:
-            course.told(Fact(*row[:8]))
-    return course
-
-
-def _expected(rows: Sequence[Sequence[Any]], ended: Sequence[str]) -> dict[str, Any]:
-    """The steps that hang on tasks of these runs that have just ended, as far as this process knows them."""
-    places: list[tuple[str, str, str]] = []
-    for row in rows:
-        plan = plans.cached(row[2])
-        if plan is not None and len(ended) <= _FEW:
-            places += [(row[0], frame, node) for task in ended for frame, node in plan.after(task)]
-    return {
-        "runs": [run for run, _, _ in places],
-        "frames": [frame for _, frame, _ in places],
-        "nodes": [node for _, _, node in places],
-        "elements": [-1] * len(places),
-        "catching": [False] * len(places),
-    }
+async def _course(tx: Tx, held: Held, mint: Mint | None) -> Course:
+    assert mint is not None
+    return Course(held, await plans.load(tx, org=held.org, hash=held.plan_hash), mint=mint)
 
 
 def _going(course: Course) -> bool:

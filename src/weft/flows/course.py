@@ -26,6 +26,7 @@ MOST_MADE = 5000
 """Steps made in one advance after which no more elements are begun: the rest is for the next one."""
 
 _FAILED = ("failed", "timed_out", "cancelled")
+_NOTHING = frontier.Advance(ready=(), ended={}, tallies={})
 
 
 class Course(Seen):
@@ -36,6 +37,8 @@ class Course(Seen):
         self.tasks: list[NewTask] = []
         self.changed: dict[str, Step] = {}
         self.made: dict[str, Step] = {}
+        self.reported: dict[str, Step] = {}
+        """Steps whose task has ended; if they are not among the changed, nothing but that is new of them."""
         self.ended = False
         self.later: set[str] = set()
         """Steps with more elements to begin, but not in this advance."""
@@ -60,7 +63,7 @@ class Course(Seen):
 
     def break_off(self, error: Exception) -> None:
         """Nothing of this course is to be written but that the run failed, and why."""
-        for some in (self.tasks, self.changed, self.made, self.later):
+        for some in (self.tasks, self.changed, self.reported, self.made, self.later):
             some.clear()
         self.ended, self.run.state = True, "failed"
         self.run.error = _error(type(error).__name__, f"the run cannot go on: {error}")
@@ -116,7 +119,7 @@ class Course(Seen):
                     known = Known("completed", types.returned(node.work.returns, fact.result, records=self.compiled.records))
                 except errors.WeftError as error:
                     known = _failed(error)
-        self._change(step)
+        self.reported[step.id] = step
         self._agenda.append(lambda: self._end(step, known))
 
     def _end(self, step: Step, known: Known, *, caught: bool = False) -> None:
@@ -181,12 +184,11 @@ class Course(Seen):
         following = self._following(step, known, edges)
         self._over(step, known)
         tolerated = step.node in edges.tolerated
-        endings = [(step.node, _ending(known), tolerated), *((name, one, False) for name, one in following.ended.items())]
-        for name, ending, forgiven in endings:
-            count = frontier.Count(holder.parts, holder.parts_ended, holder.parts_failed).plus(ending, tolerated=forgiven)
-            holder.parts_ended, holder.parts_failed = count.ended, count.failed
-            if count.failed and holder.error is None and name == step.node:
-                holder.error = _placed(known.error or {}, name)
+        # what is decided without running has not failed: its cause has
+        holder.parts_ended += 1 + len(following.ended)
+        holder.parts_failed += known.state in _FAILED and not tolerated
+        if holder.parts_failed and holder.error is None:
+            holder.error = _placed(known.error or {}, step.node)
         for name, tally in following.tallies.items():
             other = self._steps[Place(step.frame, name)]
             other.tally = tally
@@ -201,6 +203,8 @@ class Course(Seen):
             self._agenda.append(lambda: self._close(step.frame))
 
     def _following(self, step: Step, known: Known, edges: Edges) -> frontier.Advance:
+        if not edges.downstream[step.node]:
+            return _NOTHING
         tallies = {}
         for name in edges.downstream[step.node]:
             found = self._steps.get(Place(step.frame, name))
@@ -365,7 +369,8 @@ class Course(Seen):
         step.state = known.state  # type: ignore[assignment]
         step.decided = True
         step.output, step.error, step.whole = known.output, known.error, True
-        self._change(step)
+        if step.id not in self.reported:
+            self._change(step)
 
 
 def _catches(node: Node, step: Step) -> bool:

@@ -15,6 +15,7 @@ SQL = statements.load("weft.flows")
 
 _FIRST = uuid.UUID(int=0)
 _LOOK = 10_000
+_FIRST_DATE = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _LAST_DATE = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 
 
@@ -125,6 +126,15 @@ async def steps(
         "after_catching": catching,
     }  # fmt: skip
     return [StepView(*row) for row in await tx.rows(SQL.list_steps, arguments)]
+
+
+async def ended(
+    tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int, after: tuple[dt.datetime, uuid.UUID] | None = None
+) -> list[StepView]:
+    """Steps with a task that have ended, in that order, after the one that ended at this time and has this id."""
+    time, id = after or (_FIRST_DATE, _FIRST)
+    arguments = {"run_id": run, "org_id": org, "take": take, "after_time": time, "after": id}
+    return [StepView(*row) for row in await tx.rows(SQL.ended_steps, arguments)]
 
 
 async def tree(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int) -> list[StepView]:

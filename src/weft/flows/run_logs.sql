@@ -33,6 +33,8 @@ create table weft.flow_statements (
     facet_name text not null,
     file text not null,
     line integer not null,
+    -- the block it stands in
+    block_id text,
     primary key (definition_id, version, id),
     foreign key (definition_id, version) references weft.definition_versions (definition_id, version) on delete cascade
 );

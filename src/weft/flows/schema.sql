@@ -148,7 +148,7 @@ create table weft.steps (
     operation text,
     number integer
 )
-with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, fillfactor = 50);
 
 create unique index steps_place on weft.steps (run_id, frame_id, node, element, catching);
 -- For lists. Partial, so that no look-up by place can use it: planned while the table was nearly empty, that walked the

@@ -18,9 +18,13 @@ _json = msgspec.json.Encoder()
 def arguments(courses: Sequence[Course], *, handed: frozenset[str]) -> dict[str, Any]:
     """The arguments of `write_advance`."""
     changed = [step for course in courses for step in course.changed.values()]
+    ended = [step for course in courses for id, step in course.reported.items() if id not in course.changed]
     made = [(course, step) for course in courses for step in course.made.values()]
+    begun = [one for one in made if _is_bare(one[1])]
+    if begun:
+        made = [one for one in made if not _is_bare(one[1])]
     tasks = [(course, task) for course in courses for task in course.tasks]
-    return {**_changed(changed), **_made(made), **_tasks(tasks, handed), **_runs(courses)}
+    return {**_ended(ended), **_changed(changed), **_begun(begun), **_made(made), **_tasks(tasks, handed), **_runs(courses)}
 
 
 def lane(task: NewTask) -> str:
@@ -48,6 +52,17 @@ def claimed(
     ]  # fmt: skip
 
 
+def _ended(steps: Sequence[Step]) -> dict[str, Any]:
+    return {
+        "ended_ids": _plain(step.id for step in steps),
+        "ended_states": _plain(step.state for step in steps),
+        "ended_attempts": _numbers(step.attempt for step in steps),
+        "ended_outputs": _written(steps, lambda step: step.output),
+        "ended_errors": _written(steps, lambda step: step.error),
+        "ended_started": _moments(steps),
+    }
+
+
 def _changed(steps: Sequence[Step]) -> dict[str, Any]:
     return {
         "changed_ids": _plain(step.id for step in steps),
@@ -67,7 +82,34 @@ def _changed(steps: Sequence[Step]) -> dict[str, Any]:
         "changed_attempts": _numbers(step.attempt for step in steps),
         "changed_outputs": _written(steps, lambda step: step.output if step.whole else None),
         "changed_errors": _written(steps, lambda step: step.error),
-        "changed_started": arrays.quoted([None if one.started_at is None else one.started_at.isoformat() for one in steps]),
+        "changed_started": _moments(steps),
+    }
+
+
+def _is_bare(step: Step) -> bool:
+    """Whether it is new and nothing more: it waits for others, or for its task."""
+    return (
+        (step.state == "pending" or (step.state == "running" and step.task_id is not None))
+        and not (step.parts or step.catching or step.succeeded or step.failed or step.skipped)
+        and step.block is None and step.params is None and step.output is None and step.error is None
+    )  # fmt: skip
+
+
+def _begun(begun: Sequence[tuple[Course, Step]]) -> dict[str, Any]:
+    steps = [step for _, step in begun]
+    return {
+        "begun_ids": _plain(step.id for step in steps),
+        "begun_runs": _plain(course.run.id for course, _ in begun),
+        "begun_orgs": _plain(course.run.org for course, _ in begun),
+        "begun_frames": _plain(step.frame for step in steps),
+        "begun_nodes": arrays.quoted([step.node for step in steps]) or "{}",
+        "begun_elements": _numbers(step.element for step in steps),
+        "begun_depths": _numbers(step.depth for step in steps),
+        "begun_states": _plain(step.state for step in steps),
+        "begun_waits": _numbers(step.waits for step in steps),
+        "begun_decided": _truths(step.decided for step in steps),
+        "begun_items": _written(steps, lambda step: step.item),
+        "begun_tasks": arrays.quoted([step.task_id for step in steps]),
     }
 
 
@@ -140,6 +182,10 @@ def _runs(courses: Sequence[Course]) -> dict[str, Any]:
             course.run.definition_id for course in courses if course.ended and course.run.definition_id is not None
         ),
     }
+
+
+def _moments(steps: Sequence[Step]) -> str:
+    return arrays.moments([step.started_at for step in steps])
 
 
 def _seconds(task: NewTask) -> float | None:

@@ -1,7 +1,8 @@
 """The fenced writes that end an attempt. Called by `settle` only, which decides what is written."""
 
+import datetime as dt
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.db import arrays, statements
 from weft.db.tx import Tx
@@ -41,6 +42,19 @@ class Finished(NamedTuple):
     runs: list[str]
 
 
+class Told(NamedTuple):
+    """How a task of a run ended, as history has it."""
+
+    run: str | None
+    step: str | None
+    task: str
+    state: FinalState
+    attempt: int
+    started_at: dt.datetime | None
+    result: Any
+    error: dict[str, Any] | None
+
+
 class Gone(NamedTuple):
     """A queued task that was ended."""
 
@@ -52,34 +66,39 @@ class Gone(NamedTuple):
 
 async def finish(tx: Tx, ended: Sequence[Ended]) -> Finished:
     """Moves tasks to history."""
-    return await _finish(
-        tx,
-        ids=[one.id for one in ended],
-        tokens=[one.token for one in ended],
-        started=[one.started for one in ended],
-        states=arrays.plain([one.state for one in ended]),
-        reasons=arrays.quoted([one.reason for one in ended]),
-        results=arrays.quoted([one.result for one in ended]),
-        problems=arrays.quoted([one.error for one in ended]),
-    )
+    return await _finish(tx, [one.id for one in ended], _arguments(ended))
+
+
+async def finish_held(tx: Tx, ended: Sequence[Ended], *, held: Sequence[str]) -> list[Told]:
+    """The same by somebody who holds the locks of these runs, and sees to what follows: nobody else is told of theirs.
+    Answers the tasks that were still held with their token."""
+    return [Told(*row) for row in await tx.rows(SQL.finish_held, {**_arguments(ended), "held": arrays.plain(held)})]
 
 
 async def complete(
     tx: Tx, *, ids: Sequence[str], tokens: Sequence[str], results: Sequence[str | None], started: Sequence[float | None]
 ) -> Finished:
     """The common case of `finish`: all of them succeeded."""
-    return await _finish(tx, ids=ids, tokens=tokens, started=started, results=arrays.quoted(results))
+    return await _finish(tx, ids, {
+        "ids": arrays.plain(ids), "tokens": arrays.plain(tokens), "states": None, "reasons": None,
+        "results": arrays.quoted(results), "errors": None, "started": arrays.floats(started),
+    })  # fmt: skip
 
 
-async def _finish(
-    tx: Tx, *, ids: Sequence[str], tokens: Sequence[str], started: Sequence[float | None], results: str | None,
-    states: str | None = None, reasons: str | None = None, problems: str | None = None,
-) -> Finished:  # fmt: skip
-    arguments = {
-        "ids": arrays.plain(ids), "tokens": arrays.plain(tokens), "states": states, "reasons": reasons,
-        "results": results, "errors": problems, "started": arrays.floats(started), "expected": len(ids),
-    }  # fmt: skip
-    row = await tx.row(SQL.finish, arguments)
+def _arguments(ended: Sequence[Ended]) -> dict[str, Any]:
+    return {
+        "ids": arrays.plain([one.id for one in ended]),
+        "tokens": arrays.plain([one.token for one in ended]),
+        "states": arrays.plain([one.state for one in ended]),
+        "reasons": arrays.quoted([one.reason for one in ended]),
+        "results": arrays.quoted([one.result for one in ended]),
+        "errors": arrays.quoted([one.error for one in ended]),
+        "started": arrays.floats([one.started for one in ended]),
+    }
+
+
+async def _finish(tx: Tx, ids: Sequence[str], arguments: dict[str, Any]) -> Finished:
+    row = await tx.row(SQL.finish, {**arguments, "expected": len(ids)})
     assert row is not None  # an aggregate always answers
     count, found, runs = row
     return Finished(set(ids) if count == len(ids) else set(found or ()), runs or [])

@@ -10,8 +10,11 @@ from typing import Any
 import msgspec
 
 from weft.base import errors, json
+from weft.sdk.retry import Retry
 
 KIND = "afl.prompt"
+SOON = Retry(base=1)
+"""Models are busy, or say something that is no JSON: asking again soon often helps."""
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z_][A-Za-z0-9_]*)*)\}")
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.S)
 _CREDENTIALS = "credentials"

@@ -8,8 +8,9 @@ from weft.db.tx import Tx
 from weft.flows import advance as runs
 from weft.flows import checkpoint, operate, workflows
 from weft.flows.advance import Advanced, Hands
+from weft.flows.model import Fact
 from weft.queue import finish
-from weft.queue.finish import Ended, Finished, Returned
+from weft.queue.finish import Ended, Finished, Returned, Told
 from weft.queue.model import FinalState
 from weft.sdk.workflow import PREFIX
 from weft.settle.outcome import Finish, Outcome, Requeue, decide
@@ -50,6 +51,7 @@ async def settle(
     without = {one.task.id for one in outcomes if one.written is None and one.task.kind.startswith(PREFIX)}
     ended: list[Ended] = []
     returned: list[Returned] = []
+    theirs: set[str] = set()
     parked = [one.written for one in outcomes if one.written is not None and not one.written.ended]
     for outcome in outcomes:
         if outcome.written is not None and not outcome.written.ended:
@@ -57,9 +59,21 @@ async def settle(
         ending = decide(outcome)
         if isinstance(ending, Finish):
             ended.append(_ended(outcome, ending))
+            if outcome.task.run_id is not None:
+                theirs.add(outcome.task.run_id)
         else:
             returned.append(_returned(outcome, ending))
-    finished = await finish.finish(tx, ended) if ended else Finished(set(), [])
+    finished = Finished(set(), [])
+    holding = None
+    told: list[Told] = []
+    if advance and theirs and "" not in theirs:
+        # before their tasks: whoever has the lock of a run need not be told by the way of its inbox
+        holding = await runs.hold(tx, sorted(theirs))
+    if holding is not None and holding.runs:
+        told = await finish.finish_held(tx, ended, held=list(holding.runs))
+        finished = Finished({one.task for one in told}, sorted({one.run for one in told if one.run is not None}))
+    elif ended:
+        finished = await finish.finish(tx, ended)
     settled = finished.ids
     crash.point("settle: between statements")
     wake: set[str] = set()
@@ -83,9 +97,12 @@ async def settle(
     lost, repeated = await _late(tx, outcomes, settled=settled)
     advanced = None
     if finished.runs:
-        if advance:
-            theirs = [one.task.id for one in outcomes if one.task.run_id is not None]
-            advanced = await runs.advance(tx, finished.runs, ended=theirs, hands=hands)
+        if holding is not None:
+            mine = [one for one in told if one.run in holding.runs]
+            facts = [Fact(one.run or "", one.step or "", *one[2:]) for one in mine]
+            advanced = await runs.go_on(tx, holding, facts, hands=hands)
+        elif advance:
+            advanced = await runs.advance(tx, finished.runs)
         else:
             advanced = Advanced(busy=finished.runs)
     return Settled(lost, sorted(wake), repeated, advanced)

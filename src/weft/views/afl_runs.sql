@@ -192,7 +192,49 @@ left join weft.flow_statements as n
 left join weft.tasks as t
     on t.id = s.task_id
 left join weft.task_history as i
-    on i.id = s.task_id and i.org_id = s.org_id;
+    on i.id = s.task_id and i.org_id = s.org_id
+union all
+-- A yield is no work: it happens when its block ends. Its row is its block's, seen from the statement.
+select
+    afl.place_id(h.id, n.id),
+    'Yield',
+    h.run_id::text,
+    coalesce(w.id::text, ''),
+    n.id,
+    afl.object_type(coalesce(g.block, r.name), h.node, h.element >= 0 or h.parts_made > 0, h.catching),
+    h.id::text,
+    h.run_id::text,
+    n.block_id,
+    jsonb_build_object(
+        'created', afl.milliseconds(h.created_at), 'started', coalesce(afl.milliseconds(h.finished_at), 0),
+        'ended', coalesce(afl.milliseconds(h.finished_at), 0)),
+    jsonb_build_object(
+        'name', n.facet_name, 'parameters', case when h.state = 'completed' then coalesce(h.output, '{}') else '{}' end,
+        'returns', null),
+    r.definition_id::text,
+    jsonb_build_object('uuid', r.definition_id, 'version', r.version, 'plan', r.plan_hash),
+    jsonb_build_object('node', 'yield', 'element', h.element, 'item', h.item),
+    '',
+    false,
+    afl.parameters(case when h.state = 'completed' then h.output end),
+    case when h.state = 'completed' then 'completed' when h.state in ('pending', 'running') then 'pending' else 'skipped' end,
+    null,
+    h.run_id,
+    -- found by its run, not by itself
+    null
+from weft.steps as h
+join weft.runs as r
+    on r.id = h.run_id and r.kind = 'flow'
+join weft.flow_statements as n
+    on n.definition_id = r.definition_id
+    and n.version = r.version
+    and n.block_id = afl.place_id(r.definition_id, 'block ' || h.block)
+    and n.object_type = 'Yield'
+left join weft.flow_workflows as w
+    on w.definition_id = r.definition_id and w.version = r.version and w.name = r.name
+left join weft.steps as g
+    on g.id = h.frame_id
+where h.block is not null;
 
 -- An event is what a step asks to be done; its processing is the task of the same id.
 create view afl.events with (security_invoker = true) as

@@ -16,5 +16,6 @@ def afl_tasks(settings: Settings) -> list[tuple[Callable[..., Any], str, dict[st
     """Their handlers as (function, name, options), ready for `Registry.add`."""
     return [
         (Scripts().run, SCRIPT, {"fail_on": (errors.InvalidInput,)}),
-        (prompting.handler(prompts.endpoint(settings)), prompting.KIND, {"fail_on": (builtin.HttpFailed, errors.Refused)}),
-    ]
+        (prompting.handler(prompts.endpoint(settings)), prompting.KIND,
+         {"fail_on": (builtin.HttpFailed, errors.Refused), "retry": prompting.SOON}),
+    ]  # fmt: skip

@@ -1,14 +1,16 @@
 -- What an advance reads and writes. Everything here happens under the lock of the run's row.
 
--- A run as `Held` has it, and ids for what is made in it.
+-- A run as `Held` has it.
 -- piece: held_run
 r.id::text, r.org_id::text, r.plan_hash, r.state, r.name, r.params, r.config, r.logical_date, r.nodes, r.nodes_ended,
-r.nodes_failed, r.error, null, r.correlation_id, r.trace_parent, r.definition_id::text, mint.prefix, mint.low
+r.nodes_failed, r.error, null, r.correlation_id, r.trace_parent, r.definition_id::text
 
--- Not those that wait to be let in or stand still: their facts stay where they are.
+-- Not those that wait to be let in or stand still: their facts stay where they are. The last but two: whether there are
+-- facts that others left.
 -- name: lock_runs
 select
     -- use: held_run
+    , exists (select from weft.run_inbox as i where i.run_id = r.id), mint.prefix, mint.low
 from weft.runs as r
 cross join weft.uuid7_run() as mint
 where r.id = any(%(ids)s::uuid[]) and r.state not in ('created', 'paused')
@@ -19,6 +21,7 @@ for update of r skip locked;
 -- name: lock_run
 select
     -- use: held_run
+    , mint.prefix, mint.low
 from weft.runs as r
 cross join weft.uuid7_run() as mint
 where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid
@@ -43,7 +46,7 @@ cross join lateral (
     offset 0
 ) as s
 
--- Facts with their steps; and the steps that will be asked for next, as far as whoever asks can tell.
+-- Facts that others left, the oldest first.
 -- name: take_facts
 with fact as (
     delete from weft.run_inbox as i
@@ -54,23 +57,57 @@ with fact as (
         order by f.run_id, f.id
         limit %(take)s
     ))
-    returning i.run_id, i.step_id, i.task_id as ended_task, i.state as ending, i.attempt as tries, i.started_at,
-        i.result, i.error as problem
+    returning i.*
+)
+select f.run_id::text, f.step_id::text, f.task_id::text, f.state, f.attempt, f.started_at, f.result, f.error
+from fact as f
+order by f.id;
+
+-- Steps whose tasks have just ended, by their ids, with the blocks around them; and those that will be asked for next.
+-- name: load_told
+with recursive told as materialized (
+    select s.*
+    from unnest(%(ids)s::uuid[]) as v (id)
+    cross join lateral (
+        select *
+        from weft.steps as e
+        where e.id = v.id
+        offset 0
+    ) as s
+),
+up (id) as (
+    select t.frame_id
+    from told as t
+    union
+    select f.frame_id
+    from up as u
+    cross join lateral (
+        select e.frame_id
+        from weft.steps as e
+        where e.id = u.id
+        offset 0
+    ) as f
 )
 select
-    f.run_id::text, f.step_id::text, f.ended_task::text, f.ending, f.tries, f.started_at, f.result, f.problem,
+    s.run_id::text,
     -- use: held_step
     , null, false
-from fact as f
+from told as s
+union all
+select
+    s.run_id::text,
+    -- use: held_step
+    , null, false
+from up as u
 cross join lateral (
     select *
     from weft.steps as e
-    where e.id = f.step_id
+    where e.id = u.id
     offset 0
 ) as s
 union all
 select
-    v.run_id::text, null, null, null, null, null, null, null,
+    s.run_id::text,
     -- use: held_step
     , null, false
 from unnest(%(runs)s::uuid[], %(frames)s::uuid[], %(nodes)s::text[], %(elements)s::integer[], %(catching)s::boolean[])
@@ -126,10 +163,25 @@ select
 from weft.steps as s
 where s.id = any(array(select u.id from up as u));
 
--- Everything an advance came to, of all its runs, in one statement: steps that changed, steps and tasks that are new, and
--- the runs. A task that goes straight to the worker which asks is made as if claimed, unless a limit must be counted.
+-- Everything an advance came to, of all its runs, in one statement: steps whose task has ended and of which nothing else
+-- changed (most), other steps that changed, steps and tasks that are new, and the runs. A task that goes straight to the
+-- worker which asks is made as if claimed, unless a limit must be counted.
 -- name: write_advance
-with changed as (
+with ended as (
+    update weft.steps as s
+    set state = v.state,
+        attempt = v.attempt,
+        output = coalesce(v.output::jsonb, s.output),
+        error = v.error::jsonb,
+        started_at = coalesce(v.started_at, s.started_at),
+        finished_at = weft.now()
+    from unnest(
+        %(ended_ids)s::uuid[], %(ended_states)s::text[], %(ended_attempts)s::integer[], %(ended_outputs)s::text[],
+        %(ended_errors)s::text[], %(ended_started)s::timestamptz[]
+    ) as v (id, state, attempt, output, error, started_at)
+    where s.id = any(array[v.id])
+),
+changed as (
     update weft.steps as s
     set state = v.state,
         succeeded = v.succeeded,
@@ -161,6 +213,17 @@ with changed as (
         id, state, succeeded, failed, skipped, decided, parts, parts_ended, parts_failed, parts_made, parts_started, block,
         params, task_id, attempt, output, error, started_at)
     where s.id = any(array[v.id])
+),
+-- most: those that have not opened anything, and wait for others or for their task
+begun as (
+    insert into weft.steps (id, run_id, org_id, frame_id, node, element, depth, state, waits, decided, item, task_id)
+    select
+        v.id, v.run_id, v.org_id, v.frame_id, v.node, v.element, v.depth, v.state, v.waits, v.decided, v.item::jsonb, v.task_id
+    from unnest(
+        %(begun_ids)s::uuid[], %(begun_runs)s::uuid[], %(begun_orgs)s::uuid[], %(begun_frames)s::uuid[],
+        %(begun_nodes)s::text[], %(begun_elements)s::integer[], %(begun_depths)s::integer[], %(begun_states)s::text[],
+        %(begun_waits)s::integer[], %(begun_decided)s::boolean[], %(begun_items)s::text[], %(begun_tasks)s::uuid[]
+    ) as v (id, run_id, org_id, frame_id, node, element, depth, state, waits, decided, item, task_id)
 ),
 made as (
     insert into weft.steps (

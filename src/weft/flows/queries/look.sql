@@ -99,6 +99,21 @@ left join weft.task_history as h
 where coalesce(t.attempts, h.attempts) is not null
 limit %(take)s;
 
+-- Tasks of a run that have ended, in that order. Advances of one run come one after another, so what ended sooner was
+-- committed sooner, and nothing is passed over.
+-- name: ended_steps
+select
+    -- use: step
+from weft.steps as s
+left join weft.tasks as t
+    on false
+where s.run_id = %(run_id)s::uuid
+    and s.org_id = %(org_id)s::uuid
+    and s.task_id is not null
+    and (s.finished_at, s.id) > (%(after_time)s::timestamptz, %(after)s::uuid)
+order by s.finished_at, s.id
+limit %(take)s;
+
 -- name: count_nodes
 select s.state, count(*)
 from weft.steps as s

@@ -7,10 +7,10 @@ on conflict (definition_id, version) do nothing;
 
 -- Where its statements are, out of the lists.
 -- name: save_statements
-insert into weft.flow_statements (definition_id, version, id, org_id, object_type, facet_name, file, line)
+insert into weft.flow_statements (definition_id, version, id, org_id, object_type, facet_name, file, line, block_id)
 select
     f.definition_id, f.version, s.value ->> 'uuid', f.org_id, s.value ->> 'object_type', s.value ->> 'facet_name',
-    s.value ->> 'file', (s.value ->> 'line')::integer
+    s.value ->> 'file', (s.value ->> 'line')::integer, s.value ->> 'block_id'
 from weft.flow_versions as f
 cross join lateral jsonb_array_elements(f.lists -> 'statements') as s
 where f.definition_id = %(id)s::uuid and f.version = %(version)s

@@ -3,7 +3,21 @@
 -- says the same as `=` but leaves no other plan than to look each id up: planned while the table was nearly empty, a
 -- plain join walks the whole table, and goes on doing so when it has filled up.
 
--- What was deleted from the hot table goes into history; its run, if it has one, is told; and the feed hears of it.
+-- What was deleted from the hot table goes into history; its run, if it has one, is told; and the feed hears of it. The
+-- statements close what these open.
+-- piece: gone
+gone as (
+    delete from weft.tasks as t
+    using unnest(
+        %(ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(reasons)s::text[], %(results)s::text[],
+        %(errors)s::text[], %(started)s::double precision[]
+    ) as v (id, token, state, reason, result, error, started)
+    where t.id = any(array[v.id]) and t.lease_token = v.token
+    returning
+        t.*, coalesce(v.state, 'completed') as new_state, v.reason as new_reason, v.result as new_result, v.error as new_error,
+        v.started as new_started
+),
+
 -- piece: kept
 kept as (
     insert into weft.task_history (
@@ -25,7 +39,8 @@ kept as (
         g.trace_parent, g.progress, g.progress_message, g.attempts,
         case when g.new_state <> 'completed' then coalesce(g.new_error::jsonb, g.error) end, g.new_result::jsonb
     from gone as g
-),
+
+-- piece: told
 told as (
     insert into weft.run_inbox (run_id, org_id, step_id, task_id, state, attempt, started_at, result, error)
     select
@@ -36,8 +51,8 @@ told as (
         g.new_result::jsonb, case when g.new_state <> 'completed' then coalesce(g.new_error::jsonb, g.error) end
     from gone as g
     where g.run_id is not null
-    returning run_id
-),
+
+-- piece: feed
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
     select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(g.id) end
@@ -47,23 +62,35 @@ feed as (
 
 -- The one way out of the hot table: delete there, insert into history, one feed row, all or nothing per task.
 -- name: finish
-with gone as (
-    delete from weft.tasks as t
-    using unnest(
-        %(ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(reasons)s::text[], %(results)s::text[],
-        %(errors)s::text[], %(started)s::double precision[]
-    ) as v (id, token, state, reason, result, error, started)
-    where t.id = any(array[v.id]) and t.lease_token = v.token
-    returning
-        t.*, coalesce(v.state, 'completed') as new_state, v.reason as new_reason, v.result as new_result, v.error as new_error,
-        v.started as new_started
-),
+with
+-- use: gone
 -- use: kept
+),
+-- use: told
+    returning run_id
+),
+-- use: feed
 -- the ids only if some are missing: that all went well is one number
 select
     count(*), case when count(*) < %(expected)s then array_agg(g.id::text) end,
     (select array_agg(distinct t.run_id::text) from told as t)
 from gone as g;
+
+-- The same for those who hold runs' locks: these are not told, but whoever ends their tasks is. A row for each task.
+-- name: finish_held
+with
+-- use: gone
+-- use: kept
+    returning run_id, step_id, id, state, attempt - uncounted as tries, started_at, result, error
+),
+-- use: told
+        and g.run_id <> all(%(held)s::uuid[])
+),
+-- use: feed
+select
+    k.run_id::text, k.step_id::text, k.id::text, k.state, k.tries, k.started_at,
+    case when k.run_id = any(%(held)s::uuid[]) then k.result end, case when k.run_id = any(%(held)s::uuid[]) then k.error end
+from kept as k;
 
 -- Back into the queue: a retry, a snooze, a loss, or given back. The row stays, the token goes.
 -- name: requeue
@@ -227,5 +254,9 @@ with gone as (
         null::double precision as new_started
 ),
 -- use: kept
+),
+-- use: told
+),
+-- use: feed
 select g.id::text, g.org_id::text, g.concurrency_key, g.run_id::text
 from gone as g;

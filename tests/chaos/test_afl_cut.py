@@ -1,0 +1,86 @@
+"""The connection is cut at the statements that only AFL's runs need: each run ends, with one outcome."""
+
+import dataclasses
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import cutting
+import pytest
+from crowd import rows, say, until, value
+from cutter import PLACES, SIDES
+from cutting import Point, Scene, sent
+from witness import Witness
+
+from weft import flows
+from weft.db import statements
+from weft.flows import course
+
+FLOWS = statements.load("weft.flows")
+PROGRAM = """
+event facet checked(k: String) => (attempt: Int) with Retry(maxAttempts = 20, backoffMs = 1)
+namespace n {
+    workflow W(all: String) => (each: [String], said: [String]) andThen {
+        a = checked(k = "a") andThen foreach v in $.all { yield W(each = v) }
+    } andThen foreach v in ["x", "y"] { b = checked(k = v) c = checked(k = b.k) yield W(said = c.k) }
+}
+"""
+LETTERS = "abcdefgh" * 15
+OUTCOME = {"each": list(LETTERS), "said": ["x", "y"]}
+TASKS = 5
+
+
+async def begin(scene: Scene) -> None:
+    await scene.safe.flows.start("flow", "W", {"all": LETTERS})
+
+
+STATEMENTS = (
+    Point("blocks around", sent(FLOWS.load_frames), begin),
+    Point("steps that are named", sent(FLOWS.load_steps), begin),
+    Point("outputs of elements", sent(FLOWS.load_elements), begin),
+    Point("more elements, later", sent(FLOWS.leave_for_later), begin),
+)
+POINTS = [dataclasses.replace(one, side=side, place=place) for one in STATEMENTS for side in SIDES for place in PLACES]
+
+ELSEWHERE = {
+    "take_facts", "write_advance",  # test_runs_cut.py
+    "save_program", "save_statements", "save_workflows",  # of clients, in one transaction
+}  # fmt: skip
+"""Statements that advance runs or keep programs, change something, and are not cut here."""
+
+
+def test_every_statement_of_afl_that_changes_something_is_cut_or_said_not_to_be() -> None:
+    changes = re.compile(r"\b(insert into|update|delete from) weft\.")
+    folder = Path(flows.__file__).parent / "queries"
+    names = re.findall(r"-- name: (\w+)", "".join((folder / f"{one}.sql").read_text() for one in ("advance", "programs")))
+    cut = {one.statement for one in STATEMENTS}
+    assert {one for one in names if changes.search(FLOWS.texts[one]) and sent(FLOWS.texts[one]) not in cut} == ELSEWHERE
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="weft-cuts-") as made:
+        yield Path(made)
+
+
+@pytest.mark.long
+async def test_a_connection_cut_while_afl_runs_go_on_changes_no_outcome(
+    witness: Witness, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # so that little is enough to be cut into several advances
+    monkeypatch.setattr(course, "SLICE", 20)
+    monkeypatch.setattr(course, "MOST_MADE", 50)
+    async with cutting.scene(witness, folder) as scene:
+        await scene.safe.flows.save(source=PROGRAM, name="flow")
+        for point in POINTS:
+            await scene.suffer(point)
+        await until(lambda: value(witness.url, "select count(*) from weft.runs where finished_at is null") == 0, within=120)
+    found = rows(witness.url, "select state, output from weft.runs")
+    assert len(found) >= len(POINTS)
+    assert [one for one in found if one != ("completed", OUTCOME)] == []
+    ended = "select count(*)::integer, count(distinct step_id)::integer from weft.task_history where state = 'completed'"
+    assert rows(witness.url, ended) == [(TASKS * len(found), TASKS * len(found))]
+    assert value(witness.url, "select count(*) from weft.tasks") == 0
+    await until(lambda: value(witness.url, "select count(*) from weft.run_inbox") == 0)
+    say(capsys, f"{len(POINTS)} cuts while {len(found)} AFL runs went on: each task once, one outcome")
