@@ -44,16 +44,21 @@ class Shared(Generic[A, B]):
         if len(self._asking) < self._beside:
             task = asyncio.create_task(self._run())
             self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
         # who is cancelled waits no longer, but what was asked for is done all the same: nobody looks at the future first
         return await future
 
     async def _run(self) -> None:
-        # whoever is about to ask in this turn of the loop comes along
-        await asyncio.sleep(0)
-        while self._waiting:
-            batch, self._waiting = self._waiting[: self._batch], self._waiting[self._batch :]
-            await self._answer(batch)
+        mine = asyncio.current_task()
+        assert mine is not None
+        try:
+            # whoever is about to ask in this turn of the loop comes along
+            await asyncio.sleep(0)
+            while self._waiting:
+                batch, self._waiting = self._waiting[: self._batch], self._waiting[self._batch :]
+                await self._answer(batch)
+        finally:
+            # at once, not by a callback: whoever asks in between would wait for one who has gone
+            self._asking.discard(mine)
 
     async def _answer(self, batch: list[tuple[A, "asyncio.Future[B]"]]) -> None:
         pause = _FIRST_PAUSE
