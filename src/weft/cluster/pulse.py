@@ -1,9 +1,10 @@
 """`Pulse`: the one reserved connection of a node. It keeps the node alive and, of a candidate, tries to lead.
 
 An idle standby costs one statement per beat; the first in line, the *heir*, looks twice a second whether the leader's place
-is free, so that somebody leads again soon after a crash. Between beats the socket is watched, so a connection that breaks is
-noticed at once, not with the next beat; a notification on it (a leader resigned) makes the next beat come at once too.
-A beat without an answer is cut off. Whatever breaks, leadership is lost first and everything else made anew.
+is free while its node has work, so that somebody leads again soon after a crash. Between beats the socket is watched, so a
+connection that breaks is noticed at once, not with the next beat; a notification on it (a leader resigned) makes the next
+beat come at once too. A beat without an answer is cut off. Whatever breaks, leadership is lost first and everything else
+made anew.
 """
 
 import asyncio
@@ -56,6 +57,8 @@ class Pulse:
         self.last_beat = -float("inf")
         """When the last answered beat was sent, on the monotonic clock."""
         self.vitals: Callable[[], Vitals] = Vitals
+        self.resting: Callable[[], bool] = lambda: False
+        """Whether its node has found nothing to do lately: then an heir is in no hurry."""
         """Asked before each beat."""
         self.on_beat: list[Callable[[BeatAnswer], None]] = []
         """Told after each answered beat. Must not block; `answer.revived` means: verify every lease you hold."""
@@ -246,7 +249,7 @@ class Pulse:
         loop.add_reader(link.socket, self._wake.set)
         try:
             left = self.last_beat + pause - time.monotonic()
-            looks = link.heir and not self._holding and left > EVERY_HEIR.total_seconds()
+            looks = link.heir and not self._holding and not self.resting() and left > EVERY_HEIR.total_seconds()
             woken = await _wait(self._wake, longest=EVERY_HEIR.total_seconds() if looks else left)
             return woken or not looks
         finally:

@@ -45,6 +45,7 @@ class DatabaseEngine:
         )
         claimer = Claimer(self._database, serves=serves, buffer=buffer, room=room, soon=soon)
         claimer.hears = lambda: self._hub.healthy
+        self._pulse.resting = lambda: claimer.asleep
         self._taker = claimer
         return claimer
 
