@@ -17,7 +17,7 @@ from weft.flows.model import OVER, RunState
 
 SQL = statements.load("weft.flows")
 
-BATCH = 50
+BATCH = 1
 ACTOR = "upkeep"
 
 _SHORTEST, _LONGEST = 1.0, 60.0
@@ -83,13 +83,16 @@ def judge(found: Awaited) -> dict[str, Any]:
 
 
 async def any_forsaken(tx: Tx) -> bool:
-    return bool(await tx.value(SQL.any_forsaken))
+    return await tx.row(SQL.forsaken_run) is not None
 
 
 async def cancel_forsaken(tx: Tx) -> int:
-    """Ends runs that nobody waits for any more."""
-    found = await tx.rows(SQL.forsake_runs, {"take": BATCH})
-    for run, org, kind in found:
-        act = steering.cancel if kind == "workflow" else operate.cancel
-        await act(tx, run, org=org, actor=ACTOR)
-    return len(found)
+    """Ends a run that nobody waits for any more. One at a time: each kind of run locks in an order of its own."""
+    row = await tx.row(SQL.forsaken_run)
+    if row is None:
+        return 0
+    run, org, kind = row
+    act = steering.cancel if kind == "workflow" else operate.cancel
+    await act(tx, run, org=org, actor=ACTOR)
+    await tx.run(SQL.forsake_run, {"id": run})
+    return 1

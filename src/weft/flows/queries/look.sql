@@ -175,31 +175,21 @@ update weft.runs as r
 set config = r.config || jsonb_build_object('awaited_by', %(task_id)s::text)
 where r.id = %(id)s::uuid;
 
--- Whether a run goes on although the task that waited for its end is there no more: cancelled, or it took too long.
--- name: any_forsaken
-select exists (
-    select
-    from weft.runs as r
-    where r.config ? 'awaited_by'
-        and r.finished_at is null
-        and not exists (select from weft.tasks as t where t.id = (r.config ->> 'awaited_by')::uuid)
-);
+-- A run that goes on although the task that waited for its end is there no more: cancelled, or it took too long.
+-- name: forsaken_run
+select r.id, r.org_id, r.kind
+from weft.runs as r
+where r.config ? 'awaited_by'
+    and r.finished_at is null
+    and not exists (select from weft.tasks as t where t.id = (r.config ->> 'awaited_by')::uuid)
+order by r.id
+limit 1;
 
--- Those: nobody waits for them from here on.
--- name: forsake_runs
+-- Nobody waits for it from here on.
+-- name: forsake_run
 update weft.runs as r
 set config = r.config - 'awaited_by'
-where r.id = any(array(
-    select f.id
-    from weft.runs as f
-    where f.config ? 'awaited_by'
-        and f.finished_at is null
-        and not exists (select from weft.tasks as t where t.id = (f.config ->> 'awaited_by')::uuid)
-    order by f.id
-    limit %(take)s
-    for update of f skip locked
-))
-returning r.id, r.org_id, r.kind;
+where r.id = %(id)s::uuid;
 
 -- Whether nothing can ever happen in a run any more: it runs, yet none of its tasks is open and nothing was told. In one
 -- statement, so that an advance which commits meanwhile is seen wholly or not at all.
