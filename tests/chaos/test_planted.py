@@ -8,7 +8,7 @@ import contextlib
 import os
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,8 @@ def text(statements: Statements, name: str, old: str, new: str) -> Patch:
 def delete_first(patch: pytest.MonkeyPatch) -> None:
     """Deletes in one transaction and dies before the other one."""
 
-    async def planted(tx: Tx, **given: Any) -> set[str]:
-        await tx.run("delete from weft.tasks where id = any(%(ids)s::uuid[])", {"ids": list(given["ids"])})
+    async def planted(tx: Tx, ids: Sequence[str], _: Mapping[str, Any]) -> None:
+        await tx.run("delete from weft.tasks where id = any(%(ids)s::uuid[])", {"ids": list(ids)})
         raise errors.Unavailable("died here")
 
     patch.setattr(finish, "_finish", planted)
