@@ -259,7 +259,14 @@ async def test_the_first_in_line_leads_without_waiting_for_its_beat(database: Da
             beating(database, node=a_node(lease=patient), every=NEVER) as heir,
             beating(database, node=a_node(lease=patient), every=NEVER) as third,
         ):
-            held = "select count(*) from pg_locks where locktype = 'advisory' and classid = %(id)s::bigint::oid and granted"
+            held = """
+                select count(*)
+                from pg_locks as l
+                join pg_database as d
+                    on d.oid = l.database
+                where l.locktype = 'advisory' and l.classid = %(id)s::bigint::oid and l.granted
+                    and d.datname = current_database()
+            """
             async with database.once() as tx:
                 assert await tx.value(held, {"id": leaders.LEADER_CLASS}) == 2
             leader.kill()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from weft.base import crash, errors
-from weft.db import statements
+from weft.db import arrays, statements
 from weft.db.tx import Tx
 from weft.flows import compiled as plans
 from weft.flows import writing
@@ -123,10 +123,10 @@ async def _tell(tx: Tx, courses: Mapping[str, Course], facts: Sequence[Fact]) ->
         for frame, node in course.compiled.after(fact.task)
     ]  # fmt: skip
     for run, *row in await tx.rows(SQL.load_told, {
-        "ids": [fact.step for fact in facts if fact.step is not None],
-        "runs": [run for run, _, _ in expected],
-        "frames": [frame for _, frame, _ in expected],
-        "nodes": [node for _, _, node in expected],
+        "ids": arrays.plain([fact.step for fact in facts if fact.step is not None]),
+        "runs": arrays.plain([run for run, _, _ in expected]),
+        "frames": arrays.plain([frame for _, frame, _ in expected]),
+        "nodes": arrays.quoted([node for _, _, node in expected]) or "{}",
         "elements": [-1] * len(expected),
         "catching": [False] * len(expected),
     }):  # fmt: skip

@@ -156,7 +156,7 @@ def _tasks(tasks: Sequence[tuple[Course, NewTask]], handed: frozenset[str]) -> d
         "task_lanes": arrays.quoted([lane(task) for _, task in tasks]),
         "task_payloads": arrays.quoted([task.payload for _, task in tasks]),
         "task_urgencies": _numbers(100 - one["priority"] for one in options),
-        "task_attempts": [one["max_attempts"] for one in options],
+        "task_attempts": arrays.floats([one["max_attempts"] for one in options]),
         "task_retries": arrays.quoted([one["retry"] for one in options]),
         "task_timeouts": arrays.floats([_seconds(task) for _, task in tasks]),
         "task_tags": arrays.quoted([arrays.quoted(one["tags"]) if one["tags"] else None for one in options]),
