@@ -31,6 +31,8 @@ AREAS = {
 }
 # revoking keys comes by itself: the fuzzer would find its own
 EVERYTHING = ["--exclude-path-regex", f"{WORK}|{KEYS}"]
+# links are followed with what was made before
+LINKS = ["--phases", "fuzzing,stateful", "--max-examples", "2", "--seed", "4712"]
 PARTS = {
     **{name: ["--include-path-regex", area] for name, area in AREAS.items()},
     "the rest": ["--exclude-path-regex", "|".join([WORK, KEYS, *AREAS.values()])],
@@ -46,7 +48,7 @@ RUNS: dict[str, tuple[int, KeyRole, list[str], int]] = {
         f"{name}, by a fixed seed": (1, "admin", [*part, "--phases", "fuzzing", "--seed", "4711"], 10)
         for name, part in PARTS.items()
     },
-    "everything, link by link": (2, "admin", [*EVERYTHING, "--phases", "stateful", "--seed", "4712"], 40),
+    "everything, link by link": (2, "admin", [*EVERYTHING, *LINKS], 40),
     "everything, by a new seed": (2, "admin", [*EVERYTHING, "--phases", "fuzzing,stateful"], 40),
     "orgs": (0, "operator", ["--include-path-regex", "^/v1/orgs"], 4),
     "revoking keys": (1, "admin", ["--include-path-regex", KEYS], 1),

@@ -129,6 +129,7 @@ async def test_without_either_wall_the_walk_sees_nearly_everything(planted: tupl
         "GET /v1/runs/{id}/explain", "GET /v1/overview", "GET /v1/workflows", "GET /v1/demo", "GET /v1/login/options",
         "GET /v1/login/oidc", "GET /v1/login/oidc/back", "GET /v1/runs/{id}/answer", "GET /v1/runs/{id}/graph",
         "GET /v1/flows/{id}/handlers", "GET /v1/runners/{id}/explain",
+        "GET /v1/runs/{id}/attempts",
         "GET /v1/runs/{id}/diff/{other}",  # both must be the asker's
     }  # fmt: skip
     seen = set().union(*leaks.values())

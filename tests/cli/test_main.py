@@ -44,7 +44,6 @@ def test_the_line_in_the_help_is_the_commands_own(name: str) -> None:
 def test_help_imports_nothing_heavy() -> None:
     program = f"""
 import sys
-import cli_page
 from weft.cli import main
 try:
     main.weft(['--help'])
@@ -66,7 +65,6 @@ TALKERS = ("tasks", "explain", "enqueue", "dead", "queues", "nodes", "locks", "k
 def test_commands_that_talk_to_a_server_do_not_import_the_engine(arguments: list[str]) -> None:
     program = f"""
 import sys
-import cli_page
 from weft.cli import main
 try:
     main.weft({arguments!r})

@@ -86,18 +86,20 @@ async def get(call: Call[None, None]) -> Node:
 
 async def drain(call: Call[None, None]) -> Node:
     who = call.principal
-    # the engine, because nobody who asks for a user may write to nodes; `one` finds only what the org may see
-    async with call.engine_tx() as tx:
+    # as the tenant, whom the database itself shows only what the org may see
+    async with call.database.tx(org=who.org) as tx:
         found = await kernel.one(tx, id=call.id, org=who.org)
-        if found.shared:
-            try:
-                policy.require(who, _SHARED.action)
-            except errors.Forbidden:
-                await call.service.denials.record(who, _SHARED)
-                raise
-        if not found.concurrency or found.status == "dead":
-            why = "it is dead" if found.concurrency else "it runs no tasks"
-            raise errors.Conflict(f"there is nothing to drain in {call.id}: {why}")
+    if found.shared:
+        try:
+            policy.require(who, _SHARED.action)
+        except errors.Forbidden:
+            await call.service.denials.record(who, _SHARED)
+            raise
+    if not found.concurrency or found.status == "dead":
+        why = "it is dead" if found.concurrency else "it runs no tasks"
+        raise errors.Conflict(f"there is nothing to drain in {call.id}: {why}")
+    # the engine, because nobody who asks for a user may write to nodes
+    async with call.engine_tx() as tx:
         if await kernel.drain(tx, id=call.id, org=who.org, shared=found.shared):
             await record.record(
                 tx, org_id=who.org, actor=who.actor, action="node.drain", object_type="node", object_id=str(call.id),
