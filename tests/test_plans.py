@@ -47,6 +47,9 @@ HOT: dict[str, dict[str, Any]] = {
         "ids": SOME, "tokens": SOME, "states": ["failed"] * 500, "reasons": [None] * 500, "results": ["{}"] * 500,
         "errors": [None] * 500, "started": [0.1] * 500, "expected": 500,
     },
+    "complete": {
+        "ids": SOME, "tokens": SOME, "results": [None] * 500, "started": [0.1] * 500, "expected": 500,
+    },
     "finish_held": {
         "ids": SOME, "tokens": SOME, "states": ["failed"] * 500, "reasons": [None] * 500, "results": ["{}"] * 500,
         "errors": [None] * 500, "started": [0.1] * 500, "held": [],
@@ -224,6 +227,17 @@ def test_no_hot_statement_scans_with_statistics_taken_full(plans_url: str) -> No
 def test_no_hot_statement_scans_with_statistics_taken_mid_drain(plans_url: str) -> None:
     _prepare(plans_url, DRAIN, ANALYZE)
     _check(plans_url)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 1000])
+def test_a_batch_is_never_compared_task_by_task_whatever_the_table_held_when_it_was_counted(database_url: str, rows: int) -> None:
+    """With one row in the statistics a join of a thousand with a thousand was planned as a loop in a loop."""
+    one = f"insert into weft.tasks (org_id, kind) select '{ORG}', 'mail' from generate_series(1, {rows})"
+    _prepare(database_url, one, ANALYZE)
+    with _work(database_url) as connection:
+        plan = _plan(connection, "complete")
+    loops = [node for node in _nodes(plan["Plan"]) if node["Node Type"] == "Nested Loop"]
+    assert loops == [] and "hashed SubPlan" in json.dumps(plan)
 
 
 def test_what_waits_for_its_time_or_a_full_key_costs_a_claim_nothing(database_url: str) -> None:

@@ -55,6 +55,19 @@ async def test_a_cancelled_transaction_leaves_nothing_and_gives_its_connection_b
     await database.close()
 
 
+async def test_the_connection_that_came_back_last_is_taken_next(database: Database) -> None:
+    """All of them in turn would each plan every statement, and map all of the server's memory."""
+    mine = "select pg_backend_pid()"
+    async with database.once() as first, database.once() as second, database.once() as third:
+        pids = [await one.value(mine) for one in (first, second, third)]
+    assert len(set(pids)) == 3
+    again = []
+    for _ in range(4):
+        async with database.once() as tx:
+            again.append(await tx.value(mine))
+    assert len(set(again)) == 1 and again[0] in pids
+
+
 async def test_work_connections_carry_their_limits(tx: Tx) -> None:
     expected = {
         "role": "weft_engine", "statement_timeout": "30s", "lock_timeout": "10s", "TimeZone": "UTC", "jit": "off",

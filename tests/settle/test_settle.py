@@ -6,6 +6,7 @@ import datetime as dt
 import typing
 import uuid
 
+import msgspec
 import pytest
 
 import hands
@@ -44,6 +45,41 @@ async def test_a_completed_task_moves_to_history_with_its_result(tx: Tx) -> None
     assert seen.finished_at is not None and seen.claimed_at is not None
     assert seen.started_at == seen.claimed_at + dt.timedelta(seconds=0.0001) < seen.finished_at
     assert await hands.count(tx) == 0 and await hands.count(tx, "task_history") == 1
+
+
+async def test_a_completion_said_twice_in_one_batch_counts_once(tx: Tx) -> None:
+    task = await held_one(tx)
+    other = await held_one(tx)
+    settled = await settle.settle(tx, [Outcome(task, "completed", "1"), Outcome(other, "completed"), Outcome(task, "completed", "2")])
+    assert settled.lost == [] and await hands.count(tx) == 0 and await hands.count(tx, "task_history") == 2
+    assert (await hands.look(tx, task.id)).result == 1
+
+
+async def test_a_batch_of_completions_ends_those_that_are_held_and_names_the_others(tx: Tx) -> None:
+    lost, done = await stale(tx), await held_one(tx)
+    again = await held_one(tx)
+    await hands.end(tx, [again], result='"first"')
+    settled = await settle.settle(tx, [Outcome(lost, "completed"), Outcome(done, "completed", "[1]"), Outcome(again, "completed")])
+    assert [one.task.id for one in settled.lost] == [lost.id]
+    assert [(one.task.id, state) for one, state in settled.repeated] == [(again.id, "completed")]
+    assert (await hands.look(tx, done.id)).result == [1] and (await hands.look(tx, lost.id)).state == "running"
+
+
+async def test_a_token_of_another_task_of_the_batch_ends_nothing(tx: Tx) -> None:
+    """The fence is the pair: each of these tokens is somebody's, and none is this task's."""
+    mine, other = await held_one(tx), await held_one(tx)
+    forged = msgspec.structs.replace(mine, token=other.token)
+    settled = await settle.settle(tx, [Outcome(forged, "completed"), Outcome(other, "completed")])
+    assert [one.task.id for one in settled.lost] == [mine.id]
+    assert (await hands.look(tx, mine.id)).state == "running"
+
+
+async def test_a_completion_by_somebody_who_does_not_know_its_run_tells_the_run(tx: Tx) -> None:
+    task = await held_one(tx)
+    run = str(uuid.uuid4())
+    await tx.run("update weft.tasks set run_id = %(run)s, step_id = %(run)s where id = %(id)s", {"run": run, "id": task.id})
+    assert (await settle.settle(tx, [Outcome(task, "completed", "1")])).lost == []
+    assert [str(id) for (id,) in await tx.rows("select run_id from weft.run_inbox")] == [run]
 
 
 async def test_many_end_at_once_each_in_its_own_way(tx: Tx) -> None:

@@ -92,6 +92,22 @@ def test_newcomers_are_those_who_have_nothing_in_the_buffer() -> None:
     assert [take.take for take in known.newcomers(["flood", "other"], room=2)] == [2]
 
 
+def test_the_scout_leaves_the_flood_itself_to_the_bulk_even_when_the_buffer_has_run_empty() -> None:
+    known = warm("flood", "light")
+    known.took(known.shares(100), [*(claimed("flood", n) for n in range(50)), claimed("light", 0)], now=1.0)
+    assert [take.lane.org for take in known.newcomers([], room=50)] == ["light"]
+    known.found([lane("flood"), lane("light")], special=[], now=2.0)
+    assert [take.lane.org for take in known.newcomers([], room=50)] == ["light"]
+
+
+def test_what_one_lane_gave_is_told_from_what_several_gave() -> None:
+    one, several = warm("a"), warm("a", "b")
+    for known in (one, several):
+        known.took(known.shares(4), [claimed("a", 1), claimed("a", 2)], now=1.0)
+        assert {take.lane.org: take.mark.id for take in known.shares(4)}["a"] == "a-2"
+    assert not one.more and several.more
+
+
 def test_a_wake_up_names_a_lane_that_was_not_known() -> None:
     known = warm("a")
     [take] = known.named([("default+gpu", "b")], room=10, now=1.0)

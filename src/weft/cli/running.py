@@ -1,6 +1,7 @@
 """What commands need that run tasks themselves: an event loop and the app they are told to use."""
 
 import contextlib
+import gc
 from collections.abc import AsyncIterator
 
 from weft.app import App
@@ -26,3 +27,10 @@ async def opened(target: str | None = None) -> AsyncIterator[App]:
     """An app for one command: the one named, or one that knows no tasks, on the database of the settings."""
     async with App() if target is None else load_app(target) as app:
         yield app
+
+
+def ready() -> None:
+    """A process that stays has loaded what it needs: none of that is garbage, and looking at it again and again would be a
+    good part of what collecting costs."""
+    gc.collect()
+    gc.freeze()

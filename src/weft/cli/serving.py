@@ -9,6 +9,7 @@ from weft.api.demo import Stage
 from weft.api.server import LogRequestId
 from weft.app import App
 from weft.base import plain
+from weft.cli import running
 from weft.cli.stopping import Stopping
 from weft.cluster import leaders
 from weft.contrib.aiopslab.application import APPLICATION
@@ -47,6 +48,7 @@ async def serve(app: App, *, host: str, port: int, lead: bool, greet: str) -> No
     stopping = Stopping()
     stopping.install()
     async with app, served(app, host=host, port=port, lead=lead) as url:
+        running.ready()
         logging.getLogger("weft.cli").info("%s at %s; Ctrl-C stops it", greet, url)
         await stopping.asked.wait()
 

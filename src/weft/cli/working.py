@@ -81,6 +81,7 @@ async def serve(app: App, told: Work, *, stay: bool = False) -> bool:
             )  # fmt: skip
         async with working as worker:
             stopping.hurry = worker.stop
+            running.ready()
             click.echo(f"weft worker is ready: {_describe(app, told)}", err=True)
             why = await _until(stopping, worker, told)
             log.info("%s: draining, for at most %g s; signal again to stop at once", why, told.grace)

@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow
 from psycopg.types import json as psycopg_json
 
 from weft.base import errors, json
-from weft.db import tx
+from weft.db import arrays, tx
 
 Purpose = Literal["work", "reserved", "owner"]
 
@@ -121,8 +121,10 @@ async def connect(
 
 
 async def prepare(connection: "psycopg.AsyncConnection[TupleRow]") -> None:
-    """Our JSON codec on a fresh connection."""
+    """Our JSON codec, and our arrays, on a fresh connection."""
     psycopg_json.set_json_loads(json.loads, context=connection)
     psycopg_json.set_json_dumps(json.dumps, context=connection)
+    for made, dumper in arrays.DUMPERS.items():
+        connection.adapters.register_dumper(made, dumper)
 
 

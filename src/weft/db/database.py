@@ -25,13 +25,22 @@ request: contextvars.ContextVar[str] = contextvars.ContextVar("weft.db.request",
 """The id of the request that is being served: the journal shows it with what is done in the org's transactions."""
 
 
+class Recent(psycopg_pool.AsyncConnectionPool[connect.Patient]):
+    """A pool that hands out the connection which came back last. The pool's own way is the one that rested longest: all of
+    them then take turns, each with plans of its own to make and the server's memory to map."""
+
+    async def _get_ready_connection(self, timeout: float | None) -> connect.Patient | None:
+        self._pool.rotate(1)
+        return await super()._get_ready_connection(timeout)
+
+
 class Database:
     """Opens lazily, closes once, hands out transactions."""
 
     def __init__(self, settings: config.Settings) -> None:
         self.settings = settings
         self._embedded: embedded.EmbeddedServer | None = None
-        self._pool: psycopg_pool.AsyncConnectionPool[connect.Patient] | None = None
+        self._pool: Recent | None = None
         self._opening = asyncio.Lock()
 
     @property
@@ -55,14 +64,14 @@ class Database:
             parameters = connect.parameters(url, purpose="work", pooled=self.pooled)
             # one plain attempt first: the pool would only say that it timed out
             await (await connect.connect(url, purpose="work", pooled=self.pooled)).close()
-            pool = psycopg_pool.AsyncConnectionPool(
+            pool = Recent(
                 connection_class=connect.Patient,
                 kwargs={**parameters, "autocommit": True, "prepare_threshold": None if self.pooled else 0},
                 min_size=0,
                 max_size=self.settings.pool_size,
                 configure=connect.prepare,
                 # a connection the server has dropped is found before it is used, not by the work
-                check=psycopg_pool.AsyncConnectionPool.check_connection if self.pooled else None,
+                check=Recent.check_connection if self.pooled else None,
                 open=False,
                 timeout=30,
                 max_idle=60,

@@ -66,7 +66,10 @@ class Gone(NamedTuple):
 
 async def finish(tx: Tx, ended: Sequence[Ended]) -> Finished:
     """Moves tasks to history."""
-    return await _finish(tx, [one.id for one in ended], _arguments(ended))
+    row = await tx.row(SQL.finish, {**_arguments(ended), "expected": len(ended)})
+    assert row is not None  # an aggregate always answers
+    count, found, runs = row
+    return Finished({one.id for one in ended} if count == len(ended) else set(found or ()), runs or [])
 
 
 async def finish_held(tx: Tx, ended: Sequence[Ended], *, held: Sequence[str]) -> list[Told]:
@@ -77,12 +80,16 @@ async def finish_held(tx: Tx, ended: Sequence[Ended], *, held: Sequence[str]) ->
 
 async def complete(
     tx: Tx, *, ids: Sequence[str], tokens: Sequence[str], results: Sequence[str | None], started: Sequence[float | None]
-) -> Finished:
-    """The common case of `finish`: all of them succeeded."""
-    return await _finish(tx, ids, {
-        "ids": arrays.plain(ids), "tokens": arrays.plain(tokens), "states": None, "reasons": None,
-        "results": arrays.quoted(results), "errors": None, "started": arrays.floats(started),
+) -> set[str]:
+    """The common case of `finish`: all of them succeeded, each is there once and has no run. Answers those that were still
+    held with their token."""
+    row = await tx.row(SQL.complete, {
+        "ids": arrays.uuids(ids), "tokens": arrays.uuids(tokens), "results": arrays.quoted(results),
+        "started": arrays.floats(started), "expected": len(ids),
     })  # fmt: skip
+    assert row is not None  # an aggregate always answers
+    count, found = row
+    return set(ids) if count == len(ids) else set(found or ())
 
 
 def _arguments(ended: Sequence[Ended]) -> dict[str, Any]:
@@ -95,13 +102,6 @@ def _arguments(ended: Sequence[Ended]) -> dict[str, Any]:
         "errors": arrays.quoted([one.error for one in ended]),
         "started": arrays.floats([one.started for one in ended]),
     }
-
-
-async def _finish(tx: Tx, ids: Sequence[str], arguments: dict[str, Any]) -> Finished:
-    row = await tx.row(SQL.finish, {**arguments, "expected": len(ids)})
-    assert row is not None  # an aggregate always answers
-    count, found, runs = row
-    return Finished(set(ids) if count == len(ids) else set(found or ()), runs or [])
 
 
 async def requeue(tx: Tx, returned: Sequence[Returned]) -> dict[str, tuple[str, str]]:

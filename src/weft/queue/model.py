@@ -22,7 +22,7 @@ MAX_LOSSES = 3
 DEFAULT_MAX_ATTEMPTS = 3
 
 
-class Rest(msgspec.Struct, frozen=True):
+class Rest(msgspec.Struct, frozen=True, gc=False):
     """What most tasks do not have."""
 
     uncounted: int = 0
@@ -43,7 +43,7 @@ class Rest(msgspec.Struct, frozen=True):
 NOTHING = Rest()
 
 
-class Claimed(msgspec.Struct):
+class Claimed(msgspec.Struct, gc=False):
     """A task a worker holds, in the order the claim statements return it."""
 
     id: str

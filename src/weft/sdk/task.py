@@ -168,13 +168,7 @@ def _decoder(function: Callable[..., Any], *, context_name: str | None, batch: b
     ]
     shape = msgspec.defstruct(f"{function.__name__}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
     decode = msgspec.json.Decoder(shape, dec_hook=json.read).decode
-    names_in_order = [one.name for one in parameters]
-
-    def arguments(payload: str) -> dict[str, Any]:
-        decoded = decode(payload)
-        return {name: getattr(decoded, name) for name in names_in_order}
-
-    return arguments
+    return lambda payload: msgspec.structs.asdict(decode(payload))
 
 
 def _no_arguments(payload: str) -> dict[str, Any]:

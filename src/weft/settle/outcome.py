@@ -12,7 +12,7 @@ from weft.sdk import retry as retries
 How = Literal["completed", "failed", "timed_out", "discarded", "snoozed", "cancelled", "released", "lost"]
 
 
-class Held(msgspec.Struct):
+class Held(msgspec.Struct, gc=False):
     """What settle needs to know of an attempt, for those who did not claim it themselves: rescue, HTTP."""
 
     id: str
@@ -29,7 +29,7 @@ class Held(msgspec.Struct):
     cancelling: bool = False
 
 
-class Outcome(msgspec.Struct):
+class Outcome(msgspec.Struct, gc=False):
     """An attempt and how it went."""
 
     task: Claimed | Held
@@ -70,7 +70,7 @@ class Requeue:
 
 Ending = Finish | Requeue
 
-_COMPLETED = Finish("completed")
+COMPLETED = Finish("completed")
 
 
 def decide(outcome: Outcome) -> Ending:
@@ -78,7 +78,7 @@ def decide(outcome: Outcome) -> Ending:
     task = outcome.task
     match outcome.how:
         case "completed":
-            return _COMPLETED
+            return COMPLETED
         case "failed":
             return _after_failure(outcome, state="failed")
         case "timed_out":

@@ -11,9 +11,9 @@ from weft.flows.advance import Advanced, Hands
 from weft.flows.model import Fact
 from weft.queue import finish
 from weft.queue.finish import Ended, Finished, Returned, Told
-from weft.queue.model import FinalState
+from weft.queue.model import NOTHING, Claimed, FinalState
 from weft.sdk.workflow import PREFIX
-from weft.settle.outcome import Finish, Outcome, Requeue, decide
+from weft.settle.outcome import COMPLETED, Finish, Outcome, Requeue, decide
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,11 +31,16 @@ class Settled:
 
 
 def is_single(outcomes: Sequence[Outcome]) -> bool:
-    """Whether settling these takes one statement, so that no transaction has to be opened around it."""
-    return all([
-        one.how == "completed" and one.task.concurrency_key is None and one.task.run_id is None and one.written is None
-        for one in outcomes
-    ])  # fmt: skip
+    """Whether settling these takes one statement (`complete`), so that no transaction has to be opened around it."""
+    for one in outcomes:
+        task = one.task
+        if one.how != "completed" or one.written is not None:
+            return False
+        if type(task) is Claimed and task.rest is NOTHING:
+            continue
+        if task.concurrency_key is not None or task.run_id is not None:
+            return False
+    return len({one.task.id for one in outcomes}) == len(outcomes)
 
 
 async def settle(
@@ -46,7 +51,7 @@ async def settle(
     The runs they belong to are advanced, if nobody else is about to; `hands` may be given what became ready.
     """
     if is_single(outcomes):
-        return await _complete(tx, outcomes)
+        return await complete(tx, outcomes)
     # wake-ups of workflows that end without a word of their workflow
     without = {one.task.id for one in outcomes if one.written is None and one.task.kind.startswith(PREFIX)}
     ended: list[Ended] = []
@@ -108,16 +113,19 @@ async def settle(
     return Settled(lost, sorted(wake), repeated, advanced)
 
 
-async def _complete(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
-    """The hot path: everything succeeded and nothing else follows."""
-    finished = await finish.complete(
+async def complete(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
+    """The hot path, if `is_single`: everything succeeded and nothing else follows."""
+    settled = await finish.complete(
         tx,
         ids=[one.task.id for one in outcomes],
         tokens=[one.task.token for one in outcomes],
         results=[one.result for one in outcomes],
         started=[one.started for one in outcomes],
     )
-    lost, repeated = await _late(tx, outcomes, settled=finished.ids)
+    if missing := [one for one in outcomes if one.task.id not in settled] if len(settled) < len(outcomes) else []:
+        # too late; or of a run that whoever ends it did not know of, which must be told
+        settled |= (await finish.finish(tx, [_ended(one, COMPLETED) for one in missing])).ids
+    lost, repeated = await _late(tx, outcomes, settled=settled)
     return Settled(lost, [], repeated)
 
 

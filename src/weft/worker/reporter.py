@@ -170,7 +170,12 @@ class DatabaseReporter(Reporter):
             async with self._database.once() if single else self._database.tx() as tx:
                 if lines:
                     await lease.write_logs(tx, lines)
-                settled = await settle.settle(tx, outcomes, hands=hands, advance=advance) if outcomes else None
+                if not outcomes:
+                    settled = None
+                elif single:
+                    settled = await settle.complete(tx, outcomes)
+                else:
+                    settled = await settle.settle(tx, outcomes, hands=hands, advance=advance)
         except (errors.InvalidInput, errors.DatabaseError, errors.OutcomeUnknown, asyncio.CancelledError) as error:
             if hands is not None and self._taker is not None:
                 self._taker.doubt(hands.token)

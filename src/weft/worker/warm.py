@@ -26,7 +26,9 @@ class Warm:
     best: Mark = lanes.START
     """How far we have ever been: where to go on once it is known that nothing is left before."""
     full: bool = True
-    """It gave all it was asked for last time, so there may be more."""
+    """It gave all it was asked for last time, so there may be more; or it was just found."""
+    deep: bool = False
+    """It did give all it was asked for last time."""
 
 
 class WarmLanes:
@@ -60,7 +62,7 @@ class WarmLanes:
         self.limited = frozenset(lane.place for lane in special if lane.limited)
         for lane in plain:
             known = self._warm.get(lane.place, Warm(lane, seen=now))
-            self._warm[lane.place] = Warm(lane, seen=now, mark=known.mark, best=known.best)
+            self._warm[lane.place] = Warm(lane, seen=now, mark=known.mark, best=known.best, deep=known.deep)
         for place, warm in list(self._warm.items()):
             warm.mark = lanes.START if forget else warm.mark
             if place in self.limited or now - warm.seen > _WARM_FOR:
@@ -88,12 +90,14 @@ class WarmLanes:
         return takes + [Take(warm.lane, little, warm.mark) for warm in self._warm.values() if not warm.full]
 
     def newcomers(self, buffered: Iterable[str], *, room: int) -> list[Take]:
-        """A few from every lane whose org has nothing in the buffer, so that a flood does not keep the others out."""
+        """A few from every lane whose org has nothing in the buffer, so that a flood does not keep the others out. Those that
+        gave all they were asked for are in every bulk claim as it is, and the buffer is often empty of them."""
         there = set(buffered)
         few = min(room, _NEWCOMER)
         if few <= 0:
             return []
-        return [Take(warm.lane, few, warm.mark) for place, warm in self._warm.items() if place[1] not in there]
+        return [Take(warm.lane, few, warm.mark) for place, warm in self._warm.items()
+                if not warm.deep and place[1] not in there]  # fmt: skip
 
     def named(self, places: Iterable[Place], *, room: int, now: float) -> list[Take]:
         """What a wake-up told of, whether we knew the lane or not."""
@@ -105,19 +109,23 @@ class WarmLanes:
             takes.append(Take(warm.lane, room, warm.mark))
         return takes
 
-    def took(self, takes: Sequence[Take], tasks: Iterable[Claimed], *, now: float) -> None:
+    def took(self, takes: Sequence[Take], tasks: Sequence[Claimed], *, now: float) -> None:
         """Moves the marks."""
         counts: dict[Place, int] = {}
         last: dict[Place, Claimed] = {}
-        for task in tasks:
-            place = (task.lane, task.org)
-            counts[place] = counts.get(place, 0) + 1
-            last[place] = task
+        if len(takes) == 1 and tasks:
+            counts[takes[0].lane.place] = len(tasks)
+            last[takes[0].lane.place] = tasks[-1]
+        else:
+            for task in tasks:
+                place = (task.lane, task.org)
+                counts[place] = counts.get(place, 0) + 1
+                last[place] = task
         for take in takes:
             warm = self._warm.get(take.lane.place)
             if warm is None:
                 continue
-            warm.full = counts.get(take.lane.place, 0) >= take.take
+            warm.full = warm.deep = counts.get(take.lane.place, 0) >= take.take
             if (end := last.get(take.lane.place)) is not None:
                 warm.seen = now
                 warm.mark = Mark(end.urgency, end.run_at, end.id)

@@ -93,7 +93,7 @@ claimed as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then (select array_agg(f.id) from claimed as f) end
     from claimed as c
     having count(*) > 0
 )

@@ -55,7 +55,7 @@ told as (
 -- piece: feed
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(g.id) end
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then (select array_agg(f.id) from gone as f) end
     from gone as g
     having count(*) > 0
 )
@@ -72,8 +72,48 @@ with
 -- use: feed
 -- the ids only if some are missing: that all went well is one number
 select
-    count(*), case when count(*) < %(expected)s then array_agg(g.id::text) end,
+    count(*), case when count(*) < %(expected)s then (select array_agg(f.id::text) from gone as f) end,
     (select array_agg(distinct t.run_id::text) from told as t)
+from gone as g;
+
+-- The common case: all of them succeeded, and no run is told. A seventh of the cost of `finish` is saved by one walk along
+-- the primary key instead of one for each, and by not asking of each how it ended. `is true` keeps the fence a table of pairs
+-- that is looked up, and the full join can only be done by hashing: as a join, either was planned as a loop in a loop, a
+-- million comparisons for a thousand tasks, where the statistics had been taken with one row in the table.
+-- name: complete
+with gone as (
+    delete from weft.tasks as t
+    where t.id = any(%(ids)s::uuid[])
+        and ((t.id, t.lease_token) in (
+            select v.id, v.token
+            from unnest(%(ids)s::uuid[], %(tokens)s::uuid[]) as v (id, token)
+        )) is true
+        and t.run_id is null
+    returning t.*
+),
+kept as (
+    insert into weft.task_history (
+        id, org_id, kind, queue, lane, payload, state, urgency, attempt, uncounted, losses, max_attempts, created_at, run_at,
+        claimed_at, started_at, finished_at, node_id, lease_token, concurrency, concurrency_key, dedupe_key, tags, retry,
+        timeout, heartbeat_timeout, job_id, step_id, parent_id, scheduled_for, correlation_id, trace_parent, progress,
+        progress_message, attempts, result)
+    select
+        g.id, g.org_id, g.kind, g.queue, g.lane, g.payload, 'completed', g.urgency, g.attempt, g.uncounted, g.losses,
+        g.max_attempts, g.created_at, g.run_at, g.claimed_at,
+        -- as in `kept`
+        coalesce(
+            g.started_at,
+            case when v.started is not null then least(g.claimed_at + v.started * interval '1 second', weft.now()) end),
+        weft.now(), g.node_id, g.lease_token, g.concurrency, g.concurrency_key, g.dedupe_key, g.tags, g.retry, g.timeout, g.heartbeat_timeout,
+        g.job_id, g.step_id, g.parent_id, g.scheduled_for, g.correlation_id, g.trace_parent, g.progress, g.progress_message,
+        g.attempts, v.result::jsonb
+    from gone as g
+    full join unnest(%(ids)s::uuid[], %(results)s::text[], %(started)s::double precision[]) as v (id, result, started)
+        on v.id = g.id
+    where coalesce(g.state, '') <> ''
+),
+-- use: feed
+select count(*), case when count(*) < %(expected)s then (select array_agg(f.id::text) from gone as f) end
 from gone as g;
 
 -- The same for those who hold runs' locks: these are not told, but whoever ends their tasks is. A row for each task.
@@ -134,7 +174,7 @@ with back as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(b.id) end
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then (select array_agg(f.id) from back as f) end
     from back as b
     having count(*) > 0
 )
