@@ -7,6 +7,7 @@ an entry that was put off has done nothing, and can be done again.
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from weft.base import errors
@@ -81,7 +82,7 @@ class Course(Seen):
             # not a task's: an advance before this one left elements to begin
             self._agenda.append(lambda: self._more_elements(step, self._node(step)))
         elif step is not None and step.task_id == fact.task and step.state == "running":
-            self._agenda.append(lambda: self._task_ended(step, fact))
+            self._agenda.append(partial(self._task_ended, step, fact))
 
     def say(self, step: Step, known: Known) -> None:
         """Somebody says how a step ended."""
@@ -104,7 +105,7 @@ class Course(Seen):
         self._change(step)
 
     def begin(self, step: Step) -> None:
-        self._agenda.append(lambda: self._begin(step))
+        self._agenda.append(partial(self._begin, step))
 
     # endings
 
@@ -120,7 +121,8 @@ class Course(Seen):
                 except errors.WeftError as error:
                     known = _failed(error)
         self.reported[step.id] = step
-        self._agenda.append(lambda: self._end(step, known))
+        # at once: if something must be read first, all of this is done again and comes to the same
+        self._end(step, known)
 
     def _end(self, step: Step, known: Known, *, caught: bool = False) -> None:
         node = self._node(step)

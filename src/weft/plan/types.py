@@ -11,6 +11,8 @@ from weft.plan.evaluate import Scope, evaluate
 from weft.plan.model import Field, Record
 
 SIMPLE = ("string", "integer", "number", "boolean", "map", "any")
+_EXACTLY = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "map": (dict,)}
+"""Types that need no second look: most of what comes back."""
 _TYPE = re.compile(r"(\[*)([^\[\]]+)(\]*)")
 
 
@@ -52,6 +54,8 @@ def returned(fields: Sequence[Field], value: Any, *, records: Mapping[str, Recor
     if not isinstance(value, dict):
         raise errors.InvalidInput(f"the result must be a map of {', '.join(field.name for field in fields) or 'nothing'}, "
                                   f"not {operators.described(value)}")  # fmt: skip
+    if all([type(value.get(field.name)) in _EXACTLY.get(field.type, ()) and not _is_bounded(field) for field in fields]):
+        return value
     known = {field.name for field in fields}
     asked = {name: one for name, one in value.items() if name in known}
     return value | bind(fields, asked, records=records, what="return")
@@ -69,6 +73,10 @@ def problems(field: Field, value: Any, *, records: Mapping[str, Record]) -> Iter
             yield "", f"{value} is less than {field.minimum:g}"
         if field.maximum is not None and value > field.maximum:
             yield "", f"{value} is more than {field.maximum:g}"
+
+
+def _is_bounded(field: Field) -> bool:
+    return bool(field.choices) or field.minimum is not None or field.maximum is not None
 
 
 def _unfit(type_: str, value: Any, records: Mapping[str, Record], at: str) -> Iterator[tuple[str, str]]:

@@ -289,7 +289,10 @@ class Claimer:
                 return
             try:
                 # only as many as runners are about to become free for: else other workers may be sooner
-                await self._claim(self._warm.newcomers(self._buffer.orgs, room=self._soon()), time.monotonic())
+                got = await self._claim(self._warm.newcomers(self._buffer.orgs, room=self._soon()), time.monotonic())
+                if got and self._warm.more:
+                    # there is more where this came from: not only when the next poll is due
+                    self.nudge()
             except errors.WeftError as error:
                 log.warning("cannot look in on the other orgs: %s", error)
                 await asyncio.sleep(_AFTER_AN_ERROR)
