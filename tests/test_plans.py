@@ -26,6 +26,7 @@ SOME = [str(uuid.UUID(int=n)) for n in range(1, 501)]
 NOW = dt.datetime.now(dt.UTC)
 MINUTE = dt.timedelta(minutes=1)
 HOLD = {"node_id": SOME[0], "token": SOME[0], "lease": MINUTE, "limited": True}
+MARKS = {"mark_urgency": [-1] * 50, "mark_run_at": [NOW] * 50, "mark_id": SOME[:50]}
 
 HOT: dict[str, dict[str, Any]] = {
     "sign_of_dead": {"org_id": ORG, "most": 1000},
@@ -33,12 +34,13 @@ HOT: dict[str, dict[str, Any]] = {
     "which_ended": {"orgs": [ORG] * len(SOME), "ids": SOME},
     "lanes": {},
     "claim_plain": {
-        "lanes": ["default"] * 50, "orgs": SOME[:50], "takes": [10] * 50, "mark_urgency": [-1] * 50,
-        "mark_run_at": [NOW] * 50, "mark_id": SOME[:50], "kinds": ["mail"], **HOLD,
+        "lanes": ["default"] * 50, "orgs": SOME[:50], "takes": [10] * 50, "kinds": ["mail"], **MARKS, **HOLD,
     },
-    "claim_limited": {"lanes": ["default"] * 50, "orgs": SOME[:50], "takes": [1] * 50, "kinds": ["mail"], **HOLD},
+    "claim_limited": {
+        "lanes": ["default"] * 50, "orgs": SOME[:50], "takes": [1] * 50, "kinds": ["mail"], **MARKS, **HOLD,
+    },
     "claim_chosen": {"ids": SOME[:50], **HOLD},
-    "special_candidates": {"lanes": ["default"] * 50, "orgs": SOME[:50], "kinds": ["mail"], "take": 50},
+    "special_candidates": {"lanes": ["default"] * 50, "orgs": SOME[:50], "kinds": ["mail"], "take": 50, **MARKS},
     "count_orgs": {"orgs": SOME[:50]},
     "count_queues": {"names": ["default"], "orgs": SOME[:50]},
     "count_keys": {"orgs": SOME[:50], "keys": ["k"] * 50},
@@ -230,7 +232,9 @@ def test_no_hot_statement_scans_with_statistics_taken_mid_drain(plans_url: str) 
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 1000])
-def test_a_batch_is_never_compared_task_by_task_whatever_the_table_held_when_it_was_counted(database_url: str, rows: int) -> None:
+def test_a_batch_is_never_compared_task_by_task_whatever_the_table_held_when_it_was_counted(
+    database_url: str, rows: int
+) -> None:
     """With one row in the statistics a join of a thousand with a thousand was planned as a loop in a loop."""
     one = f"insert into weft.tasks (org_id, kind) select '{ORG}', 'mail' from generate_series(1, {rows})"
     _prepare(database_url, one, ANALYZE)

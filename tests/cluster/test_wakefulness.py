@@ -1,6 +1,6 @@
 """When a worker is said to be awake, and when asleep."""
 
-from weft.cluster.wakefulness import Wakefulness
+from weft.cluster.wakefulness import HEAVY, OFTEN, Wakefulness
 
 
 def _asleep() -> Wakefulness:
@@ -39,3 +39,16 @@ def test_a_sleeper_that_hears_nothing_looks_more_often() -> None:
 
 def test_who_is_awake_looks_by_itself() -> None:
     assert Wakefulness().poll(hears=True) < _asleep().poll(hears=False)
+
+
+def test_many_that_come_one_by_one_are_as_heavy_as_many_at_once() -> None:
+    worker = _asleep()
+    assert worker.much(HEAVY, 0.0) and not worker.much(1, 0.1)
+    by_one = 1 / (2 * OFTEN)
+    assert worker.much(1, 10.0) is False
+    assert [worker.much(1, 10.0 + n * by_one) for n in range(1, OFTEN)][-1]
+
+
+def test_a_trickle_is_not_heavy() -> None:
+    worker = _asleep()
+    assert not any(worker.much(1, n / 50) for n in range(500))

@@ -39,7 +39,7 @@ async def test_ids_and_numbers_go_in_the_servers_own_form(tx: Tx) -> None:
 
 @pytest.mark.parametrize("wrong", [["x"], ["00"], ["00000000-0000-7000-8000-0000000000010"]])
 def test_what_is_no_id_is_not_sent(wrong: list[str]) -> None:
-    with pytest.raises(ValueError, match="ids|hex"):
+    with pytest.raises(ValueError, match=r"ids|hex"):
         arrays.uuids(wrong)
 
 

@@ -50,7 +50,8 @@ async def test_a_completed_task_moves_to_history_with_its_result(tx: Tx) -> None
 async def test_a_completion_said_twice_in_one_batch_counts_once(tx: Tx) -> None:
     task = await held_one(tx)
     other = await held_one(tx)
-    settled = await settle.settle(tx, [Outcome(task, "completed", "1"), Outcome(other, "completed"), Outcome(task, "completed", "2")])
+    said = [Outcome(task, "completed", "1"), Outcome(other, "completed"), Outcome(task, "completed", "2")]
+    settled = await settle.settle(tx, said)
     assert settled.lost == [] and await hands.count(tx) == 0 and await hands.count(tx, "task_history") == 2
     assert (await hands.look(tx, task.id)).result == 1
 
@@ -59,7 +60,8 @@ async def test_a_batch_of_completions_ends_those_that_are_held_and_names_the_oth
     lost, done = await stale(tx), await held_one(tx)
     again = await held_one(tx)
     await hands.end(tx, [again], result='"first"')
-    settled = await settle.settle(tx, [Outcome(lost, "completed"), Outcome(done, "completed", "[1]"), Outcome(again, "completed")])
+    said = [Outcome(lost, "completed"), Outcome(done, "completed", "[1]"), Outcome(again, "completed")]
+    settled = await settle.settle(tx, said)
     assert [one.task.id for one in settled.lost] == [lost.id]
     assert [(one.task.id, state) for one, state in settled.repeated] == [(again.id, "completed")]
     assert (await hands.look(tx, done.id)).result == [1] and (await hands.look(tx, lost.id)).state == "running"

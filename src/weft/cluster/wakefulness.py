@@ -1,16 +1,21 @@
 """When a worker is said to be awake, so that nobody who enqueues notifies it, and when asleep, so that everybody does.
 
 Awake after a second of heavy work, asleep after a second without. A trickle is no reason to be called awake: each of
-its tasks should be told of.
+its tasks should be told of. So many that every one of them would make commits wait is heavy, even if they come one by one.
 """
 
 HEAVY = 50
 """Tasks in one claim."""
 
+OFTEN = 500
+"""Tasks a second. With fewer, whoever polls finds nothing most of the time, and they would start later than when told of."""
+
+_WINDOW = 0.2
+
 _AWAKE_FOR = 1.0
 _POLL_ASLEEP = 1.9
 _POLL_DEAF = 0.5
-_POLL_AWAKE = 0.02
+_POLL_AWAKE = 0.01
 
 
 class Wakefulness:
@@ -20,6 +25,17 @@ class Wakefulness:
         self.asleep = False
         self._heavy = -float("inf")
         self._heavy_since = -float("inf")
+        self._counted = -float("inf")
+        self._count = 0
+        self._rate = 0.0
+
+    def much(self, got: int, now: float) -> bool:
+        """Whether a claim that got so many is heavy work, by itself or after those before it."""
+        if now - self._counted >= _WINDOW:
+            self._rate = self._count / (now - self._counted)
+            self._counted, self._count = now, 0
+        self._count += got
+        return got >= HEAVY or self._rate >= OFTEN
 
     def heavy(self, now: float) -> bool:
         """There is heavy work. Answers whether that should be said: the worker is awake."""

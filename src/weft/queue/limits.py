@@ -17,7 +17,7 @@ from weft.base import crash, ids
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.queue import lanes as fairness
-from weft.queue.lanes import Lane
+from weft.queue.lanes import START, Lane, Mark
 from weft.queue.model import Claimed, claimed
 
 SQL = statements.load("weft.queue")
@@ -36,10 +36,16 @@ class Candidate:
     key: str | None
     concurrency: int | None
     losses: int
+    urgency: int = 50
+    run_at: dt.datetime = START.run_at
 
     @property
     def queue(self) -> str:
         return self.lane.partition("+")[0]
+
+
+Marks = dict[Lane, Mark]
+"""How far into each lane the claims of somebody are: hints, that skip what is dead in the index."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +54,10 @@ class Taken:
 
     tasks: list[Claimed]
     contended: bool = False
+    marks: Marks = dataclasses.field(default_factory=dict)
+    """Where to go on."""
+    short: bool = False
+    """A lane that was asked from a mark on gave less than it was asked for: there may be more before it."""
 
 
 @dataclasses.dataclass
@@ -78,13 +88,15 @@ class Room:
 
 async def claim(
     tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], lanes: Sequence[Lane], want: int, turn: int = 0,
-    lease: dt.timedelta | None = None, suspects: int = 1,
+    lease: dt.timedelta | None = None, suspects: int = 1, marks: Marks | None = None,
 ) -> Taken:  # fmt: skip
     """Takes up to `want` tasks from limited lanes and special tasks, never above any limit; of those that have lost a
     worker at most `suspects`."""
     sent = time.monotonic()
+    marks = marks or {}
     special = [lane for lane in lanes if not lane.plain]
-    candidates = await _candidates(tx, kinds=kinds, lanes=special, want=want)
+    found = candidates = await _candidates(tx, kinds=kinds, lanes=special, want=want, marks=marks)
+    short = any(lane in marks for lane in special) and not found
     names = {name for lane in lanes for name in _names(lane.org, lane.queue)}
     names |= {_key(one) for one in candidates if one.key is not None}
     locked = {name for name, got in await tx.rows(SQL.lock_limits, {"names": sorted(names)}) if got}
@@ -96,7 +108,7 @@ async def claim(
         if locked.issuperset(_names(one.org, one.queue)) and (one.key is None or _key(one) in locked)
     ]
     if not usable and not candidates:
-        return Taken([], contended)
+        return Taken([], contended, short=short)
     room, rates = await _count(tx, lanes=usable)
     keys = await _count_keys(tx, candidates=candidates)
     plain = [lane for lane in usable if lane.plain]
@@ -113,6 +125,7 @@ async def claim(
     if full:
         await tx.run(SQL.block, {"ids": full})
     tasks: list[Claimed] = []
+    moved = _passed(special, found, done={*chosen, *full})
     hold = {"node_id": node_id, "token": token, "lease": lease, "limited": True}
     if chosen:
         rows = await tx.rows(SQL.claim_chosen, {"ids": chosen, **hold})
@@ -123,12 +136,17 @@ async def claim(
             "orgs": [lane.org for lane in takes],
             "takes": list(takes.values()),
             "kinds": kinds,
+            **_from(takes, marks),
             **hold,
         }
-        tasks += claimed(await tx.rows(SQL.claim_limited, arguments), token=token, sent=sent)
+        got = claimed(await tx.rows(SQL.claim_limited, arguments), token=token, sent=sent)
+        tasks += got
+        by_place = {lane.place: lane for lane in takes}
+        moved |= {by_place[one.lane, one.org]: Mark(one.urgency, one.run_at, one.id) for one in got}
+        short = short or (len(got) < sum(takes.values()) and any(lane in marks for lane in takes))
     await _spend(tx, rates=rates, tasks=tasks)
     crash.point("limited claim: before commit")
-    return Taken(tasks, contended)
+    return Taken(tasks, contended, moved, short)
 
 
 async def claim_picked(
@@ -227,13 +245,39 @@ def _key(candidate: Candidate) -> str:
     return f"key {candidate.org} {candidate.key}"
 
 
-async def _candidates(tx: Tx, *, kinds: Sequence[str], lanes: Sequence[Lane], want: int) -> list[Candidate]:
+def _from(lanes: Iterable[Lane], marks: Marks) -> dict[str, list[object]]:
+    """The marks of these lanes, as statements take them."""
+    at = [marks.get(lane, START) for lane in lanes]
+    return {
+        "mark_urgency": [mark.urgency for mark in at],
+        "mark_run_at": [mark.run_at for mark in at],
+        "mark_id": [mark.id for mark in at],
+    }
+
+
+def _passed(lanes: Iterable[Lane], candidates: Sequence[Candidate], *, done: set[str]) -> Marks:
+    """Each lane's last candidate before the first that stays where it is."""
+    by_place = {lane.place: lane for lane in lanes}
+    marks: Marks = {}
+    for one in candidates:
+        lane = by_place.get((one.lane, one.org))
+        if lane is not None and one.id in done:
+            marks[lane] = Mark(one.urgency, one.run_at, one.id)
+        else:
+            by_place.pop((one.lane, one.org), None)
+    return marks
+
+
+async def _candidates(
+    tx: Tx, *, kinds: Sequence[str], lanes: Sequence[Lane], want: int, marks: Marks
+) -> list[Candidate]:  # fmt: skip
     if not lanes:
         return []
     arguments = {
         "lanes": [lane.lane for lane in lanes],
         "orgs": [lane.org for lane in lanes],
         "kinds": kinds,
+        **_from(lanes, marks),
         # more than wanted: some will turn out to be full
         "take": min(want * 2, _CANDIDATES),
     }

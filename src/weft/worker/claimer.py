@@ -36,6 +36,8 @@ BATCH = 1000
 looked better in a few trials on a loaded machine; nothing finer is known."""
 
 _LOOK_EVERY = 1.0
+_LOOK_AWAKE = 0.2
+"""While nobody notifies us: what a lane that we do not know waits, at most."""
 _LOOK_RARELY = 30.0
 _LOOK_SHARE = 20
 """A look may cost this part of the time between two."""
@@ -89,6 +91,7 @@ class Claimer:
         self._kinds = frozenset(serves.kinds)
         self._warm = WarmLanes()
         self._special: list[Lane] = []
+        self._special_marks: limits.Marks = {}
         self._named: set[Place] = set()
         """Lanes that wake-ups told of since the last round."""
         self._unnamed = False
@@ -171,16 +174,17 @@ class Claimer:
         self._nudged.set()
 
     async def run(self) -> None:
-        beside = [asyncio.create_task(self._run_special()), asyncio.create_task(self._run_scout())]
+        loops = [asyncio.create_task(one()) for one in (self._run_plain, self._run_special, self._run_scout)]
         try:
-            await self._run_plain()
-            self._special_found.set()
-            self._flood.set()
-            await asyncio.gather(*beside)
+            # one that breaks ends them all: without it some work would wait until somebody looks why
+            await asyncio.wait(loops, return_when=asyncio.FIRST_EXCEPTION)
         finally:
-            for one in beside:
+            for one in loops:
                 one.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await asyncio.gather(*loops, return_exceptions=True)
+        for one in loops:
+            if not one.cancelled():
+                one.result()
 
     async def more_like(self, first: Claimed, *, at_most: int) -> list[Claimed]:
         """Claims more of the same kind for a batch handler that is about to be called."""
@@ -214,6 +218,9 @@ class Claimer:
                 await self._wait(_WAIT_FOR_ROOM)
             elif not (got and self._warm.more):
                 await self._wait(self._pause(got))
+        # the others, who wait for these, are to end as well
+        self._special_found.set()
+        self._flood.set()
 
     async def once(self) -> int:
         """One round: claim what wake-ups told of, else from all warm lanes, else look for others. Answers how many."""
@@ -221,28 +228,29 @@ class Claimer:
         named, self._named = self._named, set()
         unnamed, self._unnamed = self._unnamed, False
         now = time.monotonic()
-        looked = False
         look_now, self._look_now = self._look_now, False
-        every = min(max(_LOOK_EVERY, _LOOK_SHARE * self._look_cost), _LOOK_RARELY)
+        often = _LOOK_EVERY if self.asleep else _LOOK_AWAKE
+        every = min(max(often, _LOOK_SHARE * self._look_cost), _LOOK_RARELY)
         soon = self._look_cost < _LOOK_CHEAP or now - self._looked >= every / 4
         if self._look_cost >= _LOOK_CHEAP and now - self._forgot >= _LOOK_EVERY:
             self._forgot = now
             self._warm.forget(_LOOK_CHEAP / self._look_cost)
         if ((look_now and soon) or now - self._looked >= every) and (self._warm or self._special):
-            await self._look(now)
-            looked = True
-        elif named and not unnamed and (got := await self._claim_named(named, now)):
-            return got
+            forget = look_now or self.asleep or now - self._forgot >= _LOOK_EVERY
+            return await self._claim_plain(now) if await self._look(now, forget=forget) else 0
+        told = await self._claim_named(named, now) if named else 0
+        if told and not unnamed:
+            return told
         got = await self._claim_plain(now)
-        if got == 0 and self._room() > 0 and soon and not looked:
-            await self._look(now)
+        if got == 0 and self._room() > 0 and soon and await self._look(now):
             got = await self._claim_plain(now)
-        return got
+        return told + got
 
-    async def _look(self, now: float) -> None:
-        """Finds every lane with ready work, and forgets the marks. It walks over all that is dead in the claim index, as
-        claims without marks do: where an old transaction keeps that from being vacuumed, looks are rare and marks are
-        forgotten a few at a time."""
+    async def _look(self, now: float, *, forget: bool = True) -> bool:
+        """Finds every lane with ready work, and forgets the marks, if wanted; answers whether there is work for a claim.
+
+        It walks over all that is dead in the claim index, as claims without marks do: where an old transaction keeps that
+        from being vacuumed, looks are rare and marks are forgotten a few at a time."""
         began = time.monotonic()
         async with self._database.once() as tx:
             found = await claim.lanes(tx)
@@ -253,7 +261,12 @@ class Claimer:
         plain, self._special = lanes.divide(mine)
         if self._special:
             self._special_found.set()
-        self._warm.found(plain, special=self._special, now=now, forget=self._look_cost < _LOOK_CHEAP)
+        forget = forget and self._look_cost < _LOOK_CHEAP
+        if forget:
+            self._forgot = now
+            self._special_marks = {}
+        self._warm.found(plain, special=self._special, now=now, forget=forget)
+        return bool(plain)
 
     async def _claim_named(self, named: set[Place], now: float) -> int:
         """What wake-ups told of. Limited lanes are left to the special loop, which counts."""
@@ -335,7 +348,7 @@ class Claimer:
             async with self._database.tx() as tx:
                 taken = await limits.claim(
                     tx, node_id=self._serves.node_id, token=token, kinds=self._serves.kinds, lanes=self._special,
-                    want=want, turn=self._turn, suspects=want,
+                    want=want, turn=self._turn, suspects=want, marks=self._special_marks,
                 )  # fmt: skip
         except BaseException:
             self._doubtful.append(token)
@@ -345,7 +358,9 @@ class Claimer:
         self._buffer.put_first(taken.tasks)
         if taken.tasks:
             self._held[token] = len(taken.tasks)
-        if taken.tasks or taken.contended:
+        # what was asked from a mark on and gave less is asked from its beginning
+        self._special_marks = {} if taken.short else self._special_marks | taken.marks
+        if taken.tasks or taken.contended or taken.short:
             # else nothing is there, or no room: the next look, or a place that becomes free, tells when to try again
             self._special_found.set()
         return len(taken.tasks)
@@ -355,6 +370,7 @@ class Claimer:
         now = time.monotonic()
         if got >= HEAVY or self._room() <= 0:
             self._flood.set()
+        if self._wakefulness.much(got, now) or self._room() <= 0:
             if self._wakefulness.heavy(now):
                 await self._say(asleep=False)
         elif self._wakefulness.rested(now):

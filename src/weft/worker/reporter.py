@@ -73,8 +73,12 @@ class Reporter(abc.ABC):
     async def run(self) -> None:
         """Flushes whenever there is something; returns once `finish` was called and all is written."""
         beside = asyncio.create_task(self._flush_full())
+        beside.add_done_callback(lambda _: self._wanted.set())
         try:
             while True:
+                if beside.done():
+                    # what it had in its hands is not settled: this worker must end, so that its tasks are rescued
+                    beside.result()
                 if self._outcomes or self._lines:
                     await self._flush()
                 elif self._finishing:

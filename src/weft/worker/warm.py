@@ -90,8 +90,8 @@ class WarmLanes:
         return takes + [Take(warm.lane, little, warm.mark) for warm in self._warm.values() if not warm.full]
 
     def newcomers(self, buffered: Iterable[str], *, room: int) -> list[Take]:
-        """A few from every lane whose org has nothing in the buffer, so that a flood does not keep the others out. Those that
-        gave all they were asked for are in every bulk claim as it is, and the buffer is often empty of them."""
+        """A few from every lane whose org has nothing in the buffer, so that a flood does not keep the others out. Those
+        that gave all they were asked for are in every bulk claim as it is, and the buffer is often empty of them."""
         there = set(buffered)
         few = min(room, _NEWCOMER)
         if few <= 0:

@@ -144,8 +144,10 @@ picked as materialized (
 
 -- What stands ready under a key or after a loss, at most a few per lane.
 -- name: special_candidates
-select c.id::text, c.org_id::text, c.lane, c.concurrency_key, c.concurrency, c.losses
-from unnest(%(lanes)s::text[], %(orgs)s::uuid[]) as l (lane, org_id)
+select c.id::text, c.org_id::text, c.lane, c.concurrency_key, c.concurrency, c.losses, c.urgency, c.run_at
+from unnest(
+    %(lanes)s::text[], %(orgs)s::uuid[], %(mark_urgency)s::smallint[], %(mark_run_at)s::timestamptz[], %(mark_id)s::uuid[]
+) as l (lane, org_id, urgency, run_at, id)
 cross join lateral (
     select t.id, t.org_id, t.lane, t.concurrency_key, t.concurrency, t.losses, t.urgency, t.run_at
     from weft.tasks as t
@@ -153,6 +155,7 @@ cross join lateral (
         and not t.plain
         and t.lane = l.lane
         and t.org_id = l.org_id
+        and (t.urgency, t.run_at, t.id) > (l.urgency, l.run_at, l.id)
         and t.kind = any(%(kinds)s)
     order by t.urgency, t.run_at, t.id
     limit %(take)s
@@ -230,11 +233,19 @@ where q.org_id = b.org_id and q.name = b.name;
 -- name: claim_limited
 with picked as materialized (
     select c.place
-    from unnest(%(lanes)s::text[], %(orgs)s::uuid[], %(takes)s::integer[]) as l (lane, org_id, take)
+    from unnest(
+        %(lanes)s::text[], %(orgs)s::uuid[], %(takes)s::integer[],
+        %(mark_urgency)s::smallint[], %(mark_run_at)s::timestamptz[], %(mark_id)s::uuid[]
+    ) as l (lane, org_id, take, urgency, run_at, id)
     cross join lateral (
         select t.ctid as place
         from weft.tasks as t
-        where t.state = 'ready' and t.plain and t.lane = l.lane and t.org_id = l.org_id and t.kind = any(%(kinds)s)
+        where t.state = 'ready'
+            and t.plain
+            and t.lane = l.lane
+            and t.org_id = l.org_id
+            and (t.urgency, t.run_at, t.id) > (l.urgency, l.run_at, l.id)
+            and t.kind = any(%(kinds)s)
         order by t.urgency, t.run_at, t.id
         limit l.take
         for update skip locked

@@ -1,0 +1,119 @@
+"""Rounds of the claimer, one at a time, on a real database; nothing runs beside it."""
+
+import asyncio
+
+import pytest
+
+import hands
+from hands import NODE, ORG
+from weft.access import orgs
+from weft.db.database import Database
+from weft.queue import claim
+from weft.worker.buffer import Buffer
+from weft.worker.claimer import Claimer, Serves
+
+SERVES = Serves(node_id=NODE, kinds=["mail"], queues=frozenset(), capabilities=frozenset())
+
+
+def made(database: Database) -> Claimer:
+    claimer = Claimer(database, serves=SERVES, buffer=Buffer(), room=lambda: 100, soon=lambda: 10)
+    claimer._wakefulness.asleep = True
+    return claimer
+
+
+async def put(database: Database, count: int = 1, **options: object) -> list[str]:
+    async with database.tx() as tx:
+        return await hands.put_many(tx, count, **options)
+
+
+def waiting(claimer: Claimer) -> list[str]:
+    return [task.id for task in claimer._buffer.drain()]
+
+
+async def test_a_lane_that_a_wake_up_names_is_asked_though_something_else_told_us_to_look_too(database: Database) -> None:
+    claimer = made(database)
+    await put(database, queue="known")
+    assert await claimer.once() == 1
+    first = waiting(claimer)
+    [known], [cold] = await put(database, queue="known"), await put(database, queue="cold")
+    claimer.nudge(f"{ORG} cold")
+    claimer.nudge()
+    assert await claimer.once() == 2
+    assert {known, cold} == set(waiting(claimer)) and first
+
+
+async def test_when_a_look_finds_nothing_no_claim_is_made(database: Database) -> None:
+    """An idle worker has lanes that it knows for a minute: it must not ask them as well each time that it looks."""
+    claimer = made(database)
+    await put(database)
+    assert await claimer.once() == 1
+    claimer._looked = -60.0
+    before = claimer.claims
+    assert await claimer.once() == 0 and claimer.claims == before + 1
+
+
+async def test_what_comes_before_the_mark_is_found_when_nothing_comes_after_it(database: Database) -> None:
+    claimer = made(database)
+    await put(database, priority=10)
+    assert await claimer.once() == 1
+    [urgent] = await put(database, priority=90)
+    claimer.nudge(f"{ORG} default")
+    assert await claimer.once() == 1
+    assert urgent in waiting(claimer)
+
+
+async def test_limited_work_is_claimed_from_its_mark_on_and_what_came_before_it_is_found_all_the_same(
+    database: Database,
+) -> None:
+    async with database.tx() as tx:
+        await orgs.change(tx, id=ORG, max_concurrent=100, actor="test")
+    await put(database, 12, priority=10)
+    claimer = made(database)
+    await claimer.once()
+    assert await claimer.claim_special() == 10 and claimer._special_marks
+    [urgent] = await put(database, priority=90)
+    # from the mark on: the two that are left; one fewer than asked for, so the next begins at the beginning
+    assert await claimer.claim_special() == 2 and not claimer._special_marks
+    assert await claimer.claim_special() == 1
+    assert urgent in waiting(claimer)
+
+
+async def test_keyed_work_that_was_taken_or_blocked_is_not_walked_again(database: Database) -> None:
+    async with database.tx() as tx:
+        for _ in range(3):
+            await hands.put(tx, concurrency_key="a", concurrency=3)
+    claimer = made(database)
+    await claimer.once()
+    assert await claimer.claim_special() == 3
+    [mark] = claimer._special_marks.values()
+    async with database.tx() as tx:
+        last = await tx.value("select max(id::text) from weft.tasks")
+    assert mark.id == last
+
+
+@pytest.mark.parametrize("part", ["_run_special", "_run_scout"])
+async def test_a_part_of_the_claimer_that_breaks_ends_it_loudly(
+    database: Database, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    claimer = made(database)
+    broken = "claim_special" if part == "_run_special" else "_claim"
+
+    async def breaks(*_: object) -> int:
+        raise ZeroDivisionError
+
+    await claimer.once()
+    monkeypatch.setattr(claimer, broken, breaks)
+    claimer._special_found.set()
+    claimer._flood.set()
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.wait_for(claimer.run(), 30)
+
+
+async def test_a_claimer_that_is_stopped_ends_with_all_its_parts(database: Database) -> None:
+    claimer = made(database)
+    running = asyncio.create_task(claimer.run())
+    await asyncio.sleep(0)
+    claimer.stop()
+    await asyncio.wait_for(running, 30)
+    async with database.once() as tx:
+        assert await claim.lanes(tx) == []

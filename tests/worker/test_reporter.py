@@ -1,0 +1,44 @@
+"""The reporter beside everything else: what it cannot settle, nobody else knows of."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from weft.queue.lease import Line
+from weft.settle.outcome import Held, Outcome
+from weft.worker import reporter
+from weft.worker.reporter import Reporter
+
+OUTCOME = Outcome(Held("id", "org", "mail", "token", 1, 0, 0, None, None, None, None), "completed")
+
+
+class Broken(Reporter):
+    """The first flush waits; the one beside it meets a fault in our own code."""
+
+    def __init__(self) -> None:
+        super().__init__(on_settled=lambda _: None, on_lost=lambda _: None, wake=lambda: None)
+        self.began = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    async def _settle(self, outcomes: Sequence[Outcome], lines: Sequence[Line]) -> None:
+        if not self.began.is_set():
+            self.began.set()
+            await self.go_on.wait()
+        else:
+            raise ZeroDivisionError
+
+
+async def test_a_second_flush_that_breaks_ends_the_reporter_loudly() -> None:
+    """Its outcomes are lost with it: if the worker went on beating, their tasks would run for ever."""
+    broken = Broken()
+    running = asyncio.create_task(broken.run())
+    broken.add(OUTCOME)
+    await broken.began.wait()
+    for _ in range(reporter.BATCH):
+        broken.add(OUTCOME)
+    while broken._second is None or not broken._second.done():
+        await asyncio.sleep(0)
+    broken.go_on.set()
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.wait_for(running, 30)
