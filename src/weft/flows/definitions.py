@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from weft.base import errors, ids
+from weft.base import errors, ids, json
 from weft.dagfile.dag import Dag
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.flows import compiled, facets
-from weft.flows.model import Kind
+from weft.flows.model import Kind, Status
 from weft.plan import graph, model
 from weft.plan.expression import Value
 from weft.plan.model import Task
@@ -143,8 +143,17 @@ async def params(tx: Tx, definition: Definition) -> dict[str, Any]:
     return found
 
 
-async def set_status(tx: Tx, definition: Definition, status: str) -> None:
+async def set_status(tx: Tx, definition: Definition, status: Status) -> None:
+    """Pauses, resumes or deletes it. Runs of a deleted one that have not begun are called off; others go on."""
     await tx.run(SQL.set_status, {"id": definition.id, "status": status})
+    if status == "deleted":
+        await call_off(tx, str(definition.id))
+
+
+async def call_off(tx: Tx, id: str) -> None:
+    """Cancels what waits to be let in."""
+    error = {"type": "Cancelled", "message": "it was deleted before the run had begun"}
+    await tx.run(SQL.call_off, {"id": id, "error": json.text(error, what="error")})
 
 
 async def _upsert(tx: Tx, arguments: dict[str, Any]) -> tuple[uuid.UUID, str | None]:

@@ -13,6 +13,7 @@ from weft.db import statements
 from weft.db.tx import Tx
 from weft.flows import definitions
 from weft.flows.definitions import Definition, Saved
+from weft.flows.model import Status
 from weft.jobs import declared, manage
 
 SQL = statements.load("weft.jobs")
@@ -32,11 +33,13 @@ async def save(tx: Tx, dag: Dag, *, org: uuid.UUID, actor: str) -> Saved:
             "catch_up_limit": dag.catch_up_limit, "jitter_seconds": dag.jitter_seconds, "start_at": dag.start_date,
             "end_at": dag.end_date, "tags": list(dag.tags),
         }  # fmt: skip
-        await declared.put(tx, given, org=org, owner=_owner(dag.name), actor=actor)
+        job = await declared.put(tx, given, org=org, owner=_owner(dag.name), actor=actor)
+        if saved.definition.status == "paused" and job.status == "ACTIVE":
+            await manage.pause(tx, id=job.id, org=org, actor=actor)
     return saved
 
 
-async def set_status(tx: Tx, dag: Definition, status: str, *, actor: str) -> None:
+async def set_status(tx: Tx, dag: Definition, status: Status, *, actor: str) -> None:
     """Pauses or resumes a DAG and its schedule, or deletes both."""
     await definitions.set_status(tx, dag, status)
     if status == "deleted":

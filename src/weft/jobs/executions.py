@@ -11,7 +11,7 @@ from weft.cron import misfire
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.jobs import definition
-from weft.jobs.model import Execution, ExecutionStatus, Job, JobType, Status, job
+from weft.jobs.model import Execution, ExecutionStatus, Job, JobType, Status, Trigger, job
 
 SQL = statements.load("weft.jobs")
 
@@ -66,6 +66,12 @@ async def get(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> Execution:
     if row is None:
         raise errors.NotFound(f"there is no execution {id}")
     return Execution(*row)
+
+
+async def origin(tx: Tx, id: uuid.UUID) -> Trigger | None:
+    """What made an execution: its schedule, somebody, a backfill. None: it is no execution."""
+    found: Trigger | None = await tx.value(SQL.origin, {"id": id})
+    return found
 
 
 async def page(

@@ -170,7 +170,7 @@ async def _read(tx: Tx, fires: Sequence[Fire]) -> None:
     read = [(one.id, one.read) for one in fires if one.read is not None]
     if not read:
         return
-    config, retry = definition.default_retry()
+    config, retry = definition.retry()
     await tx.run(
         SQL.read_jobs,
         {"ids": [id for id, _ in read], "kinds": [one.kind for _, one in read], "args": [one.args for _, one in read],

@@ -94,7 +94,7 @@ class Dags:
         wish = Wish(params=params or {}, config=config or {}, key=key, logical_date=logical_date, tags=tags, actor=_ACTOR)
         name = dag.name if isinstance(dag, DeclaredDag) else dag
         if tx is not None:
-            return Started(await start.start_on(tx, name=name, what="dag", wish=wish, org=org))
+            return await start.start_on(tx, name=name, what="dag", wish=wish, org=org)
         if isinstance(dag, DeclaredDag):
             await self.create(dag, org=org)
         async with (await self._app.open()).tx() as own:
