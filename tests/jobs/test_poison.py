@@ -72,7 +72,7 @@ async def test_sql_refuses_what_others_could_not_read(tx: Tx, call: str, word: s
 
 
 async def test_a_long_payload_with_long_numbers_is_none_of_those(tx: Tx) -> None:
-    text = '{"digits": "%s", "n": %s, "small": 0.%s1}' % ("9" * 400, "9" * 300, "0" * 400)
+    text = f'{{"digits": "{"9" * 400}", "n": {"9" * 300}, "small": 0.{"0" * 400}1}}'
     assert await tx.value("select weft.enqueue('mail', %(text)s::jsonb)", {"text": text})
 
 
@@ -114,7 +114,8 @@ async def test_a_time_limit_that_was_stored_before_there_was_one_fails_its_run_o
         wrong = await dag(tx)
         await dag(tx, name="good")
         await tx.run(
-            "update weft.definition_versions set header = header || '{\"timeout_seconds\": 1e300}' where definition_id = %(id)s",
+            "update weft.definition_versions set header = header || '{\"timeout_seconds\": 1e300}' "
+            "where definition_id = %(id)s",
             {"id": wrong.id},
         )
         await tx.value("select weft.start('d')")
@@ -133,7 +134,7 @@ async def test_a_snooze_of_ages_spoils_no_batch(tx: Tx) -> None:
     assert await tx.value("select run_at < weft.now() + interval '11 years' from weft.tasks") is True
 
 
-async def test_one_backfill_that_cannot_go_on_is_cancelled_and_the_others_are_made(database: Database, clock: Frozen) -> None:
+async def test_a_backfill_that_cannot_go_on_is_cancelled_and_the_others_are_made(database: Database, clock: Frozen) -> None:
     async with await database.reserve(purpose="owner") as owner:
         await owner.execute("alter table weft.tasks add constraint poison check (kind <> 'poison')")
     start_, end = dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1, 3, tzinfo=dt.UTC)
@@ -167,9 +168,10 @@ async def test_the_backfill_of_a_job_that_nobody_has_read_waits_for_that(tx: Tx,
         ("payload = '{\"what\": 1}', kind = null", {"payload": {"task": "other"}}),
     ],
 )  # fmt: skip
-async def test_a_job_that_was_set_aside_is_mended_by_changing_what_is_wrong(tx: Tx, bad: str, change: dict[str, Any]) -> None:
+async def test_a_job_that_was_set_aside_is_mended_by_a_change(tx: Tx, bad: str, change: dict[str, Any]) -> None:
     job = await make(tx, "wrong")
-    await tx.run(f"update weft.jobs set {bad}, due_at = weft.now(), next_run_time = weft.now() where id = %(id)s", {"id": job.id})
+    due = "due_at = weft.now(), next_run_time = weft.now()"
+    await tx.run(f"update weft.jobs set {bad}, {due} where id = %(id)s", {"id": job.id})
     await fire(tx)
     aside = await manage.get(tx, id=job.id, org=ORG)
     assert aside.status == "PAUSED" and aside.error is not None
@@ -177,7 +179,7 @@ async def test_a_job_that_was_set_aside_is_mended_by_changing_what_is_wrong(tx: 
     assert (mended.status, mended.error) == ("ACTIVE", None) and mended.next_run_time is not None
 
 
-async def test_a_change_before_the_scheduler_has_read_a_job_loses_neither_its_time_nor_its_tries(tx: Tx, clock: Frozen) -> None:
+async def test_a_change_before_the_scheduler_has_read_a_job_loses_nothing(tx: Tx, clock: Frozen) -> None:
     id = await tx.value(f"select weft.schedule('from sql', '{PAYLOAD}', delay => '1 minute', max_attempts => 7)")
     before = await manage.get(tx, id=id, org=ORG)
     after = await manage.change(tx, {"tags": ["x"]}, id=id, org=ORG, actor="test", version=None)

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,14 @@ class Definition:
     updated_at: dt.datetime
     version_created_at: dt.datetime
     nodes: int
+
+
+class Version(NamedTuple):
+    """What the content is called, which one it is, and when it was first there."""
+
+    version: str
+    number: int
+    created_at: dt.datetime
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +115,9 @@ async def page(
     return [Definition(*row) for row in await tx.rows(SQL.list_definitions, arguments)]
 
 
-async def versions(tx: Tx, id: uuid.UUID, *, take: int) -> list[tuple[str, int, dt.datetime]]:
-    """Version, number and when, newest first."""
-    return [(row[0], row[1], row[2]) for row in await tx.rows(SQL.list_versions, {"id": id, "take": take})]
+async def versions(tx: Tx, id: uuid.UUID, *, take: int) -> list[Version]:
+    """Newest first."""
+    return [Version(*row) for row in await tx.rows(SQL.list_versions, {"id": id, "take": take})]
 
 
 async def version(

@@ -117,6 +117,11 @@ async def sign(tx: Tx, *, org: uuid.UUID) -> list[str]:
     return [str(value) for value in row]
 
 
+async def now(tx: Tx) -> dt.datetime:
+    found: dt.datetime = await tx.value(SQL.present)
+    return found
+
+
 def preview(one: Job, *, now: dt.datetime, count: int) -> list[dt.datetime]:
     """The next times of a job, as if it were active."""
     wanted = definition.read(definition.said(one))

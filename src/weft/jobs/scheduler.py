@@ -88,7 +88,7 @@ async def dispatch(tx: Tx, due: Sequence[Due]) -> int:
     """Fires what is to be fired of these jobs, which are locked; answers how many executions that made."""
     if not due:
         return 0
-    now = await tx.value(SQL.time_of_firing)
+    now = await tx.value(SQL.present)
     decided, due = _some([firing.decide(job, now) for job in due], due)
     known = await _known_secrets(tx, due)
     for n, job in enumerate(due):

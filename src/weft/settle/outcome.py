@@ -91,7 +91,9 @@ def decide(outcome: Outcome) -> Ending:
         case "cancelled":
             return Finish("cancelled", "requested")
         case "snoozed":
-            return Finish("cancelled", "requested") if task.cancelling else Requeue(delay=_some(outcome.delay or 0), uncounted=1)
+            if task.cancelling:
+                return Finish("cancelled", "requested")
+            return Requeue(delay=_some(outcome.delay or 0), uncounted=1)
         case "released":
             return Finish("cancelled", "requested") if task.cancelling else Requeue(uncounted=1)
         case "lost":

@@ -22,7 +22,7 @@ limit %(take)s
 for no key update skip locked;
 
 -- Asked after what is due was: nothing of it is yet to come.
--- name: time_of_firing
+-- name: present
 select weft.now();
 
 -- Of these names those that the orgs have.
