@@ -52,7 +52,7 @@ async def test_a_job_from_create_to_delete(either: Shell) -> None:
     # nothing of it fires by itself while somebody looks
     await either("jobs", "pause", "nightly")
     await either("jobs", "update", "nightly", "--cron", "0 3 * * *")
-    back = await either.json("jobs", "backfill", "nightly", "--from", "3d", "--to", "1d", "--max-active", "2")
+    back = await either.json("jobs", "backfill", "nightly", "--from", "30d", "--to", "1d", "--max-active", "2")
     assert (back["status"], back["max_active"]) == ("RUNNING", 2)
     assert await either("jobs", "cancel-backfill", back["backfill_id"]) == (0, f"{back['backfill_id']} is CANCELLED\n")
     assert [one["backfill_id"] for one in await either.json("jobs", "backfills", "nightly")] == [back["backfill_id"]]

@@ -177,6 +177,11 @@ async def _upsert(tx: Tx, arguments: dict[str, Any]) -> tuple[uuid.UUID, str | N
     return row[0], row[1]
 
 
+def task_id(dag: uuid.UUID, name: str) -> uuid.UUID:
+    """What seed 002 knows a task of a DAG by, in every version: the views in schema `scheduler` make it too."""
+    return uuid.uuid3(dag, name)
+
+
 def _header(dag: Dag) -> str:
     shown = msgspec.to_builtins(dag)
     for name in ("plan", "name", "payloads"):
@@ -195,7 +200,7 @@ def _nodes(dag: Dag, id: uuid.UUID) -> list[dict[str, Any]]:
         options = {name: getattr(one, "value", None) for name, one in work.options.items()} if isinstance(work, Task) else {}
         found.append({
             "name": node.name,
-            "id": str(uuid.uuid5(id, node.name)),
+            "id": str(task_id(id, node.name)),
             "payload": dag.payloads.get(node.name, {}),
             "timeout_seconds": options.get("timeout"),
             "max_retries": max((options.get("max_attempts") or 1) - 1, 0),

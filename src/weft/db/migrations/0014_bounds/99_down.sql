@@ -1,4 +1,58 @@
 -- @down
+-- ids of tasks stay as they are: the version before only reads those that are stored
+create or replace view scheduler.task_dependencies with (security_invoker = true) as
+with named as (
+    select d.id as dag_id, (n.node ->> 'id')::uuid as task_id, n.node ->> 'name' as name, n.node -> 'dependencies' as waits
+    from weft.definitions as d
+    join weft.definition_versions as v
+        on v.definition_id = d.id and v.version = d.version
+    cross join lateral jsonb_array_elements(v.nodes) as n (node)
+    where d.kind = 'dag'
+)
+select
+    -- of the two ids, so that it stays the same
+    md5(t.task_id::text || o.task_id::text)::uuid as dependency_id,
+    t.task_id,
+    o.task_id as depends_on_task_id
+from named as t
+cross join lateral jsonb_array_elements_text(t.waits) as w (name)
+join named as o
+    on o.dag_id = t.dag_id and o.name = w.name;
+
+create or replace view scheduler.task_instances with (security_invoker = true) as
+select
+    s.id as instance_id,
+    s.run_id as dag_run_id,
+    (
+        select (n.node ->> 'id')::uuid
+        from weft.definition_versions as v
+        cross join lateral jsonb_array_elements(v.nodes) as n (node)
+        where v.definition_id = r.definition_id and v.version = r.version and n.node ->> 'name' = s.node
+    ) as task_id,
+    case s.state
+        when 'pending' then 'PENDING'
+        when 'completed' then 'COMPLETED'
+        when 'failed' then 'FAILED'
+        when 'compensated' then 'FAILED'
+        when 'timed_out' then 'TIMEOUT'
+        when 'running' then case
+            when t.state is null or t.state = 'running' then 'RUNNING'
+            when t.state = 'scheduled' and t.attempt = 0 then 'PENDING'
+            else 'QUEUED'
+        end
+        else 'CANCELLED'
+    end::varchar(20) as status,
+    greatest(coalesce(t.attempt - t.uncounted, 0), s.attempt) as attempt_number,
+    coalesce(s.started_at, t.started_at, t.claimed_at) as started_at,
+    s.finished_at as completed_at,
+    s.error ->> 'message' as error_message
+from weft.steps as s
+join weft.runs as r
+    on r.id = s.run_id and r.kind = 'dag'
+left join weft.tasks as t
+    on t.id = s.task_id and s.state = 'running'
+where s.frame_id = s.run_id and s.element = -1 and not s.catching;
+
 alter table weft.tasks
     drop constraint "run_at must be between 1970 and 9998",
     drop constraint "a timeout must be more than nothing, and at most ten years",
