@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from calling import Caller, code
 
+from weft.db.database import Database
+
 SEED: dict[str, Any] = {
     "name": "etl-pipeline",
     "cron_expression": "0 2 * * *",
@@ -79,8 +81,22 @@ async def test_what_is_wrong_with_a_dag_is_told_with_its_place(api: Caller, chan
 
 
 async def test_a_schedule_that_is_wrong_is_refused(api: Caller) -> None:
-    for change in ({"cron_expression": "61 * * * *"}, {"timezone": "Mars/Olympus"}):
-        assert code(await api.post("/v1/dags", SEED | change)) == (400, "INVALID_DAG")
+    for change, said in (
+        ({"cron_expression": "61 * * * *"}, "INVALID_CRON"), ({"timezone": "Mars/Olympus"}, "INVALID_TIMEZONE"),
+        ({"cron_expression": "61 * * * *", "timezone": "Mars/Olympus"}, "INVALID_DAG"),
+    ):  # fmt: skip
+        assert code(await api.post("/v1/dags", SEED | change)) == (400, said)
+
+
+async def test_where_nobody_leads_no_schedule_is_taken_and_no_run(api: Caller, database: Database) -> None:
+    assert (await api.post("/v1/dags", SEED)).status_code == 201
+    async with database.tx() as tx:
+        await tx.run("update weft.leaders set lease_until = now() - interval '31 seconds'")
+    for asked in (api.post("/v1/dags", SEED | {"name": "other"}), api.post("/v1/dags/etl-pipeline/trigger", {})):
+        answer = await asked
+        assert code(answer) == (503, "SCHEDULER_UNAVAILABLE") and answer.headers["retry-after"]
+    unscheduled = {key: value for key, value in SEED.items() if key != "cron_expression"} | {"name": "no schedule"}
+    assert (await api.post("/v1/dags", unscheduled)).status_code == 201
 
 
 async def test_trigger_list_and_look_at_runs(api: Caller) -> None:

@@ -324,6 +324,15 @@ async def test_previews(api: Caller) -> None:
     assert code(await api.get("/v1/cron/preview?expression=x")) == (400, "INVALID_CRON")
 
 
+async def test_a_preview_begins_at_the_databases_time(api: Caller, database: Database) -> None:
+    async with await database.reserve(purpose="owner") as owner:
+        await owner.execute(
+            "create or replace function weft.now() returns timestamptz language sql stable parallel safe "
+            "return timestamptz '2031-05-01 12:01Z'"
+        )
+    assert (await api.get("/v1/cron/preview?expression=*/15+*+*+*+*&n=1")).json()["times"] == ["2031-05-01T12:15:00Z"]
+
+
 async def test_an_org_has_no_more_jobs_than_it_may(api: Caller, database: Database) -> None:
     async with database.tx() as tx:
         await orgs.change(tx, id=ids.DEFAULT_ORG, actor="test", max_jobs=2)

@@ -54,8 +54,8 @@ SCHEDULED = """select weft.schedule('job ' || gen_random_uuid(), '{"task": "neve
 """Something for the scheduler to read, which fires nothing."""
 BACKFILLED = """
     with job as (
-        insert into weft.jobs (org_id, name, job_type, cron_expression, payload, status)
-        values ('00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'CRON', '@daily', '{}', 'PAUSED')
+        insert into weft.jobs (org_id, name, job_type, cron_expression, payload, kind, status)
+        values ('00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'CRON', '@daily', '{}', 'tick', 'PAUSED')
         returning id, org_id
     )
     insert into weft.backfills (org_id, job_id, start_time, end_time, max_active, actor)

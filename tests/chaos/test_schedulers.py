@@ -71,6 +71,35 @@ async def test_a_scheduler_that_dies_here_has_fired_all_or_nothing_and_the_next_
     assert await all_fired(crowd) >= JOBS * BEHIND
 
 
+PAST = """
+    with job as (
+        insert into weft.jobs (org_id, name, job_type, cron_expression, payload, kind, args, retry, status, queue)
+        values ('00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'CRON', '0 * * * *', '{}', 'tick', '{}', '{}',
+            'PAUSED', 'ticks')
+        returning id, org_id
+    )
+    insert into weft.backfills (org_id, job_id, start_time, end_time, max_active, next_time, actor)
+    select j.org_id, j.id, '2024-01-01Z', '2024-01-02Z', 1000, '2024-01-01Z', 'test' from job as j
+    returning id
+"""
+"""A backfill of a day and an hour: 25 times."""
+
+
+async def test_a_backfiller_that_dies_with_work_left_made_nothing_and_the_next_makes_each_time_once(crowd: Crowd) -> None:
+    rows(crowd.url, PAST)
+    victim = await crowd.start("--queues", "nothing", crash_at="chore: backfiller")
+    assert await ended(victim) == -signal.SIGKILL, "nobody died"
+    assert value(crowd.url, "select count(*) from weft.executions") == 0
+    await crowd.start("--queues", "nothing")
+    await until(lambda: value(crowd.url, "select state from weft.backfills") == "COMPLETED")
+    made = (
+        "select count(*), count(distinct e.scheduled_time), count(t.id) "
+        "from weft.executions as e left join weft.tasks as t on t.id = e.id"
+    )
+    assert rows(crowd.url, made) == [(25, 25, 25)]
+    assert value(crowd.url, "select made from weft.backfills") == 25
+
+
 async def test_a_trigger_that_dies_before_its_commit_did_nothing(crowd: Crowd) -> None:
     name = f"job {uuid.uuid4()}"
     rows(crowd.url, "select weft.schedule(%s, '{\"task\": \"tick\"}', delay => '1 day')", name)

@@ -52,8 +52,12 @@ async def test_a_job_from_create_to_delete(either: Shell) -> None:
     # nothing of it fires by itself while somebody looks
     await either("jobs", "pause", "nightly")
     await either("jobs", "update", "nightly", "--cron", "0 3 * * *")
-    back = await either.json("jobs", "backfill", "nightly", "--from", "3d", "--to", "1d", "--max-active", "2")
+    back = await either.json("jobs", "backfill", "nightly", "--from", "30d", "--to", "1d", "--max-active", "2")
     assert (back["status"], back["max_active"]) == ("RUNNING", 2)
+    assert await either("jobs", "cancel-backfill", back["backfill_id"]) == (0, f"{back['backfill_id']} is CANCELLED\n")
+    assert [one["backfill_id"] for one in await either.json("jobs", "backfills", "nightly")] == [back["backfill_id"]]
+    code, said = await either("jobs", "backfills", "nightly")
+    assert code == 0 and back["backfill_id"] in said and "cancelled" in said
     assert await either("jobs", "delete", "nightly") == (0, "deleted nightly\n")
     assert await either("jobs", "show", "nightly") == (
         1, "weft: there is no job named 'nightly'; weft jobs list shows those there are\n",
@@ -65,3 +69,30 @@ async def test_jobs_that_are_no_cron(either: Shell) -> None:
     assert (once["job_type"], once["next_run_time"]) == ("ONE_TIME", "2100-01-01T09:00:00Z")
     soon = await either.json("jobs", "create", "soon", "--delay", "10m", "--payload", '{"endpoint": "https://x.org"}')
     assert (soon["job_type"], soon["delay_seconds"], soon["run_at"]) == ("DELAYED", 600.0, soon["next_run_time"])
+
+
+WORDS = (
+    "--start", "2090-01-01T00:00Z", "--end", "2099-01-01T00:00Z", "--misfire", "catch_up", "--catch-up-limit", "7",
+    "--backoff", "10s", "--backoff-multiplier", "3", "--max-attempts", "5", "--timeout", "1h", "--jitter", "30s",
+    "--priority", "8", "--queue", "slow", "--overlap", "skip", "--tag", "b",
+)  # fmt: skip
+
+
+async def test_all_that_a_job_can_be_told_can_be_said_when_it_is_made_and_later(either: Shell) -> None:
+    told = {
+        "start_at": "2090-01-01T00:00:00Z", "end_at": "2099-01-01T00:00:00Z", "misfire": "catch_up", "catch_up_limit": 7,
+        "timeout_seconds": 3600, "jitter_seconds": 30, "priority": 8, "queue": "slow", "overlap": "skip", "tags": ["b"],
+        "retry_config": {"max_attempts": 5, "backoff_seconds": 10, "backoff_multiplier": 3},
+    }  # fmt: skip
+    made = await either.json("jobs", "create", "a", "--cron", "0 2 1 1 *", "--task", "t", *WORDS)
+    assert {name: made[name] for name in told} == told
+    await either.json("jobs", "create", "b", "--cron", "0 2 1 1 *", "--tz", "Europe/Berlin", "--task", "t", "--tag", "a")
+    changed = await either.json("jobs", "update", "b", *WORDS)
+    assert {name: changed[name] for name in told} == told and changed["timezone"] == "Europe/Berlin"
+    again = await either.json("jobs", "update", "b", "--name", "c", "--backoff", "20s", "--tz", "UTC")
+    assert (again["name"], again["timezone"]) == ("c", "UTC")
+    assert again["retry_config"] == {"max_attempts": 5, "backoff_seconds": 20, "backoff_multiplier": 3}
+    once = await either.json("jobs", "update", "c", "--at", "2095-01-01T09:00Z")
+    assert (once["job_type"], once["run_at"], once["cron_expression"]) == ("ONE_TIME", "2095-01-01T09:00:00Z", None)
+    back = await either.json("jobs", "update", "c", "--cron", "0 3 1 1 *")
+    assert (back["job_type"], back["cron_expression"], back["run_at"]) == ("CRON", "0 3 1 1 *", None)

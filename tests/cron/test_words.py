@@ -24,6 +24,8 @@ from weft.cron import words
     ("0 0 L * *", "at 00:00, on the last day of the month"),
     ("0 0 1,L 1,7 *", "at 00:00, on day 1 and the last day of the month, in January and July"),
     ("0 0 13 * FRI", "at 00:00, on day 13 of the month or on Friday"),
+    ("0 0 1-31 * MON", "at 00:00"),
+    ("0 0 13 * 0-6", "at 00:00"),
     ("0 0 */10 * MON", "at 00:00, on day 1, 11, 21 and 31 of the month if that is Monday"),
     ("0 12 * * 5#2", "at 12:00, on the second Friday of the month"),
     ("0 12 * * 5L,MON", "at 12:00, on Monday and the last Friday of the month"),
@@ -33,6 +35,19 @@ from weft.cron import words
 ])  # fmt: skip
 def test_what_an_expression_means(text: str, said: str) -> None:
     assert words.describe(cron.parse(text)) == said
+
+
+def test_days_are_named_exactly_where_not_every_day_fits() -> None:
+    dice = random.Random(7)
+    for _ in range(500):
+        text = " ".join(["0", "0", dice.choice(DAYS), "*", dice.choice(WEEKDAYS)])
+        found = cron.parse(text)
+        every = all(found.days.of(2026, month) == (2 << length) - 2 for month, length in ((1, 31), (2, 28), (4, 30)))
+        assert (words.describe(found) == "at 00:00") == every, text
+
+
+DAYS = ("*", "*/1", "*/2", "1-31", "1-30", "13", "1,15", "L", "10-20")
+WEEKDAYS = ("*", "*/1", "*/3", "0-6", "1-7", "MON", "MON-FRI", "5#2", "5L")
 
 
 def test_every_expression_has_words() -> None:

@@ -195,18 +195,21 @@ WRONG = [
     (changed(trigger_rule="always"), "/tasks/1/trigger_rule", "'always' is none of what is allowed here"),
     (changed(condition="params.x ="), "/tasks/1/condition", "this cannot follow here"),
     (changed(condition=3), "/tasks/1/condition", "must be bool | str | null, not int"),
-    (changed(timeout_seconds=0), "/tasks/1/timeout_seconds", "must be more than 0"),
+    (changed(timeout_seconds=0), "/tasks/1/timeout_seconds", "must be 0.001 to 315360000 (ten years)"),
+    (changed(timeout_seconds=1e300), "/tasks/1/timeout_seconds", "must be 0.001 to 315360000"),
+    (changed(__timeout_seconds=1e12), "/timeout_seconds", "timeout_seconds must be 0.001 to 315360000"),
+    (changed(__timeout_seconds=0), "/timeout_seconds", "timeout_seconds must be 0.001"),
+    (changed(retry_config={"backoff_seconds": 1e300}), "/tasks/1/retry_config", "must be 0 to 86400, backoff"),
+    (changed(__end_date="9999-12-31T00:00:00Z"), "/end_date", "between 1970 and 2189"),
     (changed(max_retries=1, retry_config={}), "/tasks/1/max_retries", "not both"),
     (changed(max_retries=-2), "/tasks/1/max_retries", "a task is tried 1 to 1000 times"),
-    (changed(retry_config={"backoff_seconds": -1}), "/tasks/1/retry_config", "backoff_seconds must be 0 or more"),
+    (changed(retry_config={"backoff_seconds": -1}), "/tasks/1/retry_config", "backoff_seconds must be 0 to 86400"),
     (changed(priority=10), "/tasks/1/priority", "priority must be 0 to 9"),
     (changed(max_parallel=2), "/tasks/1/max_parallel", "max_parallel must be 1 or more, and needs foreach"),
     (changed(group="g"), "/tasks/1/group", "there is no group 'g'; name it under groups"),
     (changed(queue="a\nb"), "/tasks/1/queue", "queue 'a\\nb' is not valid"),
     (changed(name=""), "/tasks/1/name", "a task's name '' is not valid"),
     (changed(__groups={"a": {}}), "/groups/a", "a task is called 'a' too"),
-    (changed(__cron_expression="61 * * * *"), "/cron_expression", "position 1: minute 61 is not 0 to 59"),
-    (changed(__timezone="Europe/Berlim"), "/timezone", "did you mean 'Europe/Berlin'?"),
     (changed(__start_date="2026-01-01T00:00:00"), "/start_date", "start_date needs a time zone"),
     (changed(__start_date="2026-01-02T00:00:00Z", __end_date="2026-01-01T00:00:00Z"), "/end_date",
      "not be before the start"),
@@ -222,6 +225,25 @@ WRONG = [
     ([1], "", "a DAG is a map with a name and tasks"),
     (changed(payload={"task": "t", "args": {"x": "${tasks.b.output}"}}), "/tasks/1", "it waits for itself"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"__cron_expression": "61 * * * *"}, errors.InvalidCron, "position 1: minute 61 is not 0 to 59"),
+        ({"__timezone": "Europe/Berlim"}, errors.InvalidTimezone, "did you mean 'Europe/Berlin'?"),
+        ({"__timezone": "Europe/Berlim", "__cron_expression": "x"}, errors.InvalidDag, "has 1 fields"),
+        ({"__timezone": "Europe/Berlim", "timeout_seconds": 0}, errors.InvalidDag, "timeout_seconds"),
+    ],
+)  # fmt: skip
+def test_a_schedule_alone_that_is_wrong_is_refused_as_a_jobs_is(
+    wrong: dict[str, Any], error: type[errors.InvalidInput], message: str
+) -> None:
+    for attempt in (lambda: read.from_value(changed(**wrong)), lambda: read.from_text(json.dumps(changed(**wrong)))):
+        with pytest.raises(error) as caught:
+            attempt()
+        assert type(caught.value) is error and message in caught.value.message
+        assert caught.value.details["problems"][0]["pointer"]
 
 
 @pytest.mark.parametrize(("wrong", "pointer", "message"), WRONG, ids=[message[:60] for _, _, message in WRONG])
@@ -299,6 +321,6 @@ def test_what_is_long_does_not_take_long() -> None:
         (changed(condition="1" + "+1" * 100_000), "the expression is too long"),
         (changed(__timezone="z" * 2**20), "unknown time zone 'zzz"),
     ):
-        with pytest.raises(errors.InvalidDag) as caught:
+        with pytest.raises(errors.InvalidInput) as caught:
             read.from_value(wrong)
         assert message in caught.value.message and len(caught.value.message) < 4000

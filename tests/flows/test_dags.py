@@ -237,6 +237,43 @@ async def test_a_run_that_is_started_in_your_transaction_is_there_when_you_commi
     assert (await app.runs.get(kept.id)).state == "completed"
 
 
+async def test_a_run_in_your_transaction_has_its_config_and_tags_and_is_there_once_for_a_key(
+    app: App, database_url: str
+) -> None:
+    await app.dags.create({"name": "d", "tasks": [task("a", "add", {"a": 1, "b": 1})]})
+    wish: dict[str, Any] = {"key": "k", "config": {"queue": "slow", "timeout_seconds": 60}, "tags": ["x"]}
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        first = await app.dags.trigger("d", tx=connection, **wish)
+        again = await app.dags.trigger("d", tx=connection, **wish)
+        assert (first.created, again.created, again.id) == (True, False, first.id)
+        with pytest.raises(errors.InvalidInput, match="unknown config 'colour'"):
+            await app.dags.trigger("d", tx=connection, config={"colour": "red"})
+        await connection.commit()
+    run = await app.runs.get(first.id)
+    assert (run.config, run.tags) == (wish["config"], ["x"])
+    await testing.run_pending(app)
+    assert (await app.runs.get(first.id)).state == "completed"
+
+
+async def test_config_overrides_what_the_dag_says(app: App) -> None:
+    words = {"queue": "usual", "priority": 2}
+    await app.dags.create({"name": "d", "timeout_seconds": 5000, "tasks": [task("a", "add", {"a": 1, "b": 1}, **words)]})
+    plain = await app.dags.trigger("d")
+    told = await app.dags.trigger("d", config={"queue": "slow", "priority": 90, "timeout_seconds": 60})
+    async with app.tx() as tx:
+        rows = await tx.rows(
+            "select r.id, t.queue, t.urgency, extract(epoch from r.deadline_at - r.created_at)::integer "
+            "from weft.runs as r join weft.tasks as t on t.run_id = r.id"
+        )
+    assert {row[0]: tuple(row[1:]) for row in rows} == {plain.id: ("usual", 78, 5000), told.id: ("slow", 10, 60)}
+    for config, said in (
+        ({"timeout_seconds": 1e300}, "ten years"), ({"timeout_seconds": 0}, "timeout_seconds"),
+        ({"priority": 101}, "priority"), ({"queue": ""}, "queue"), ({"tags": []}, "unknown config 'tags'"),
+    ):  # fmt: skip
+        with pytest.raises(errors.InvalidInput, match=said):
+            await app.dags.trigger("d", config=config)
+
+
 async def test_a_task_can_start_another_dag(app: App) -> None:
     await app.dags.create({"name": "inner", "params": {"n": 0}, "tasks": [task("a", "numbers", {"n": "${params.n}"})],
                            "outputs": {"all": "${tasks.a.output}"}})  # fmt: skip
@@ -367,3 +404,45 @@ async def test_a_node_may_come_after_others_without_their_outputs(app: App) -> N
         run = await app.dags.trigger(later)
         await app.runs.result(run.id, timeout=60)
         assert await states(app, run.id) == {"numbers": "completed", "add": "completed", "last": "completed"}
+
+
+async def test_references_in_texts_and_conditions_are_what_they_stand_for(app: App) -> None:
+    add = app.registry.get("add")
+    assert add is not None
+
+    @app.task
+    async def echo(text: str) -> str:
+        return text
+
+    @app.dag(params={"day": "monday"})
+    def etl(day: Any, limit: Any = 3) -> Any:
+        two = node(add, name="two", retry_config={"max_attempts": 2, "backoff_seconds": 0})(a=1, b=1)
+        said = node(echo, name="said")(text=f"s3://{day}/{two} costs ${{5}} %s" % day)
+        small = node(echo, name="small", condition=f"{two} < {limit}", dependencies=["said"], after=two)(text="small")
+        node(echo, name="large", condition=f"{two} > params.limit", after=[small, "said"], trigger_rule="all_done")(text="")
+        node(echo, name="never", condition=day["not"], allow_failure=True)(text="")
+        return {"said": said, "what": f"{small}!"}
+
+    [_, _, small, large, _] = etl.definition["tasks"]
+    assert (small["dependencies"], large["dependencies"]) == (["two", "said"], ["small", "said"])
+    run = await app.dags.trigger(etl)
+    await testing.run_pending(app)
+    assert await app.runs.result(run.id, timeout=30) == {"said": "s3://monday/2 costs ${5} monday", "what": "small!"}
+    found = await states(app, run.id)
+    assert (found["small"], found["large"]) == ("completed", "skipped")
+
+
+def test_what_a_reference_cannot_do_is_said(app: App) -> None:
+    add = app.registry.get("add")
+    assert add is not None
+    wrong: list[tuple[Any, str]] = [
+        (lambda x: f"{x:>10}", "cannot be formatted as '>10'"),
+        (lambda x: x == 3, "compare it in condition="),
+        (lambda x: [*x], "use foreach="),
+        (lambda x: x or 1, "use condition="),
+        (lambda x: node(add, after=x)(a=1, b=2), "a node comes after other nodes"),
+        (lambda x: node(add, colour=x)(a=1, b=2), "unknown word 'colour'"),
+    ]
+    for does, said in wrong:
+        with pytest.raises(errors.InvalidDag, match=said):
+            app.dag(name="wrong")(does)

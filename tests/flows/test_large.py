@@ -19,16 +19,16 @@ FLOWS = statements.load("weft.flows")
 
 
 def large(nodes: int, edges: int) -> dict[str, Any]:
-    """Levels of a hundred; each task waits for five of the level before."""
+    """Levels of a hundred; each task but those of the first waits for some of the level before, all in all so many."""
     dice = random.Random(7)
-    per = edges // nodes
     tasks = []
     for number in range(nodes):
-        level, before = divmod(number, 100)
-        waits = dice.sample(range((level - 1) * 100, level * 100), per) if level else []
+        level = number // 100 * 100
+        share = range(edges * (number - 100) // (nodes - 100), edges * (number - 99) // (nodes - 100))
+        waits = dice.sample(range(level - 100, level), len(share)) if level else []
         tasks.append({"name": f"t{number}", "payload": {"task": "noop"}, "dependencies": [f"t{one}" for one in waits],
                       "max_retries": 0})  # fmt: skip
-        assert before < 100
+    assert sum(len(one["dependencies"]) for one in tasks) == edges
     return {"name": "large", "tasks": tasks}
 
 

@@ -211,6 +211,62 @@ async def test_a_time_of_a_dag_is_a_run_for_that_time(app: App) -> None:
     assert execution.result == {"run_id": str(run.id)}
 
 
+async def test_what_people_ask_of_a_paused_dag_is_run_and_says_where_it_comes_from(app: App) -> None:
+    @app.task(name="report")
+    async def report(n: int) -> int:
+        return n
+
+    await app.dags.create({**DAG, "cron_expression": None})
+    await app.dags.pause("etl")
+    await app.dags.create(DAG)  # a schedule that comes later is paused with its DAG
+    assert (await app.jobs.get("dag:etl")).status == "PAUSED"
+    by_hand = await app.jobs.trigger("dag:etl")
+    day = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
+    await app.jobs.backfill("dag:etl", day, day + dt.timedelta(days=1))
+    async with app.worker():
+
+        async def ran() -> bool:
+            return [one.state for one in await app.runs.list(name="etl")] == ["completed", "completed"]
+
+        await eventually(ran)
+    found = {one.trigger: one.logical_date for one in await app.runs.list(name="etl")}
+    assert found == {"manual": by_hand.scheduled_time, "backfill": dt.datetime(2026, 1, 5, 1, tzinfo=dt.UTC)}
+    await app.dags.resume("etl")
+    assert (await app.jobs.get("dag:etl")).status == "ACTIVE"
+
+
+async def test_dags_are_listed_and_steered_and_all_of_it_is_journaled(app: App) -> None:
+    first = (await app.dags.create(DAG)).definition
+    second = (await app.dags.create({**DAG, "max_active_runs": 3})).definition
+    other = (await app.dags.create({**DAG, "name": "other"})).definition
+    assert [one.name for one in await app.dags.list()] == ["other", "etl"]
+    assert [one.id for one in await app.dags.list(before=other.id)] == [first.id]
+    assert [one.name for one in await app.dags.list(name="oth")] == ["other"]
+    versions = await app.dags.versions("etl")
+    assert [(one.version, one.number) for one in versions] == [(second.version, 2), (first.version, 1)]
+    await app.dags.pause("etl")
+    assert (await app.dags.get("etl")).status == "paused"
+    await app.dags.resume("etl")
+    run = await app.dags.trigger("etl")
+    await app.dags.delete("etl")
+    with pytest.raises(errors.NotFound):
+        await app.dags.get("etl")
+    async with app.tx() as tx:
+        rows = await tx.rows("select action, after from weft.journal where object_type = 'dag' and object_id = %(id)s "
+                             "order by id", {"id": str(first.id)})  # fmt: skip
+    assert [row[0] for row in rows] == ["dag.create", "dag.create", "dag.set", "dag.set", "dag.trigger", "dag.set"]
+    assert rows[4][1] == {"dag_run_id": str(run.id)}
+
+
+async def test_backfills_are_listed_and_cancelled(app: App) -> None:
+    await app.jobs.create("nightly", {"task": "report"}, cron="0 2 * * *")
+    day = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
+    made = [await app.jobs.backfill("nightly", day, day + n * dt.timedelta(days=1)) for n in (1, 2)]
+    assert [one.id for one in await app.jobs.backfills("nightly")] == [made[1].id, made[0].id]
+    assert [one.id for one in await app.jobs.backfills("nightly", before=made[1].id)] == [made[0].id]
+    assert (await app.jobs.cancel_backfill(made[0].id)).state == "CANCELLED"
+
+
 async def test_an_execution_that_waits_for_its_run_is_in_the_way_of_the_next(app: App) -> None:
     go = asyncio.Event()
 

@@ -62,7 +62,7 @@ def test_a_payload_is_laid_over_another_name_by_name() -> None:
 
 
 def test_what_nobody_has_read_is_read_and_fires_later() -> None:
-    found = firing.decide(due(unread={"task": "t", "args": {"x": "${secrets.A}"}}, next_run_time=None), NOW)
+    found = firing.decide(due(unread='{"task": "t", "args": {"x": "${secrets.A}"}}', next_run_time=None), NOW)
     assert isinstance(found, Fire) and found.read is not None
     assert (found.times, found.read.kind, found.read.secrets) == ((), "t", ["A"])
     assert found.waiting == NOW.replace(second=0) + dt.timedelta(minutes=1)
@@ -72,7 +72,7 @@ def test_what_nobody_has_read_is_read_and_fires_later() -> None:
     ("facts", "code"),
     [
         ({"cron_expression": "x"}, "INVALID_CRON"), ({"timezone": "Mars/Base"}, "INVALID_TIMEZONE"),
-        ({"cron_expression": None}, "INVALID_INPUT"), ({"unread": {}}, "INVALID_INPUT"),
+        ({"cron_expression": None}, "INVALID_INPUT"), ({"unread": "{}"}, "INVALID_INPUT"),
         ({"catch_up_limit": 0}, "INVALID_INPUT"),
     ],
 )  # fmt: skip

@@ -1,6 +1,5 @@
 """`GET /v1/cron/preview`: what an expression means, while somebody writes it."""
 
-import datetime as dt
 from typing import Annotated
 
 import msgspec
@@ -22,7 +21,9 @@ class CronQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def preview(call: Call[None, CronQuery]) -> Preview:
     parsed, zone = schedule.parse(call.query.expression), zones.zone(call.query.timezone)
     when = misfire.When(times=misfire.Cron(parsed, zone))
-    times = executions.times(when, now=dt.datetime.now(dt.UTC), count=call.query.n)
+    async with call.tx() as tx:
+        now = await executions.now(tx)
+    times = executions.times(when, now=now, count=call.query.n)
     return Preview(times=times, words=words.describe(parsed), timezone=zone.name)
 
 

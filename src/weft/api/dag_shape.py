@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from weft.flows import words
+from weft.flows import definitions, words
 from weft.flows.definitions import Definition
 from weft.flows.look import RunView, StepView
 from weft.flows.model import RunState, StepState
@@ -152,7 +152,7 @@ def dag_run(run: RunView) -> dict[str, Any]:
 def instance(step: StepView, *, dag_id: uuid.UUID | None) -> TaskInstance:
     return TaskInstance(
         instance_id=step.id, dag_run_id=step.run_id,
-        task_id=None if dag_id is None else uuid.uuid5(dag_id, step.node), name=step.node,
+        task_id=None if dag_id is None else definitions.task_id(dag_id, step.node), name=step.node,
         status=words.task_status(step), state=step.state, attempt_number=step.attempt, reruns=step.reruns,
         started_at=step.started_at, completed_at=step.finished_at,
         duration_ms=duration(step.started_at, step.finished_at), error_message=(step.error or {}).get("message"),

@@ -9,16 +9,17 @@ from msgspec import UNSET, UnsetType
 
 from weft.api import dag_shape, fields, pages
 from weft.api.dag_shape import Dag, DagRun, WholeDag
+from weft.api.jobs import must_be_led
 from weft.api.operation import Answer, Call, Operation
 from weft.base import errors
 from weft.dagfile import read
 from weft.db.tx import Tx
-from weft.flows import definitions, look, start
+from weft.flows import definitions, look
 from weft.flows.definitions import Definition
+from weft.flows.model import Status
 from weft.flows.start import Wish
 from weft.flows.words import STATES, RunStatus
 from weft.jobs import dags as schedules
-from weft.journal import record
 from weft.plan.model import MAX_BYTES
 
 _VERSIONS = 100
@@ -102,12 +103,11 @@ class NewRun(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 async def create(call: Call[NewDag, None]) -> Answer:
     dag = read.from_value(msgspec.to_builtins(call.body))
+    if dag.cron_expression is not None:
+        await must_be_led(call)
     org = call.principal.org
     async with call.tx() as tx:
         saved = await schedules.save(tx, dag, org=org, actor=call.principal.actor)
-        if saved.new:
-            after = {"name": dag.name, "version": dag.version, "tasks": saved.definition.nodes}
-            await _journal(call, tx, saved.definition, action="dag.create", after=after)
         shown = await _whole(tx, saved.definition)
     headers = {"location": f"/v1/dags/{saved.definition.id}"}
     return Answer(body=shown, status=201 if saved.new else 200, headers=headers)
@@ -144,11 +144,10 @@ async def trigger(call: Call[NewRun, None]) -> Answer:
         params=wanted.params, config=msgspec.to_builtins(wanted.config), key=wanted.idempotency_key,
         actor=call.principal.actor, logical_date=_sane(wanted.scheduled_time), tags=wanted.tags,
     )  # fmt: skip
+    await must_be_led(call)
     async with call.tx() as tx:
         definition = await _found(call, tx)
-        made = await start.start(tx, definition, wish)
-        if made.created:
-            await _journal(call, tx, definition, action="dag.trigger", after={"dag_run_id": str(made.id)})
+        made = await schedules.trigger(tx, definition, wish)
         run = await look.run(tx, made.id, org=call.principal.org)
     headers = {"location": f"/v1/dag-runs/{run.id}"}
     return Answer(body=DagRun(**dag_shape.dag_run(run)), status=201 if made.created else 200, headers=headers)
@@ -181,11 +180,10 @@ async def delete(call: Call[None, None]) -> None:
     await _set(call, "deleted")
 
 
-async def _set(call: Call[None, None], status: str) -> Dag:
+async def _set(call: Call[None, None], status: Status) -> Dag:
     async with call.tx() as tx:
         definition = await _found(call, tx)
         await schedules.set_status(tx, definition, status, actor=call.principal.actor)
-        await _journal(call, tx, definition, action="dag.set", after={"status": status})
         shown = dag_shape.dag(definition, await _next_time(tx, definition))
     return Dag(**{**shown, "status": status.upper()})
 
@@ -208,13 +206,6 @@ def _sane(moment: dt.datetime | None) -> dt.datetime | None:
     if moment is not None and not 1970 <= moment.year < 3000:
         raise errors.InvalidInput("scheduled_time must be between 1970 and 2999")
     return moment
-
-
-async def _journal(call: Call[Any, Any], tx: Tx, found: Definition, *, action: str, after: dict[str, Any]) -> None:
-    await record.record(
-        tx, org_id=call.principal.org, actor=call.principal.actor, action=action, object_type="dag",
-        object_id=str(found.id), after=after,
-    )  # fmt: skip
 
 
 _NEW = {
@@ -253,9 +244,11 @@ OPERATIONS = (
     Operation(
         "POST", "/v1/dags", action="dag.write", handler=create, summary="Create a DAG, or a new version of it",
         description="The words of the body are those of a DAG file (docs/reference/dagfile.md). Of a name that is there, "
-        "other content becomes a new version, active at once; the same content changes nothing. At most 8 MiB.",
+        "other content becomes a new version, active at once; the same content changes nothing. At most 8 MiB. "
+        "With a schedule: 503 SCHEDULER_UNAVAILABLE if no scheduler was seen for 30 seconds.",
         body=NewDag, answer=WholeDag, status=201, also={200: "This is the active version already."},
-        errors=("INVALID_DAG", "INVALID_NAME"), idempotent=True, max_body=MAX_BYTES, example=_NEW, answer_example=_WHOLE,
+        errors=("INVALID_DAG", "INVALID_NAME", "INVALID_CRON", "INVALID_TIMEZONE", "SCHEDULER_UNAVAILABLE"),
+        idempotent=True, max_body=MAX_BYTES, example=_NEW, answer_example=_WHOLE,
     ),
     Operation(
         "GET", "/v1/dags", action="dag.read", handler=page, summary="DAGs, newest first", query=DagQuery,
@@ -274,9 +267,11 @@ OPERATIONS = (
     ),
     Operation(
         "POST", "/v1/dags/{dag_id:path}/trigger", action="dag.run", handler=trigger, summary="Start a run of a DAG",
-        description="It waits as PENDING while `max_active_runs` others are active.", body=NewRun, answer=DagRun,
+        description="Paused or not. It waits as PENDING while `max_active_runs` others are active. "
+        "503 SCHEDULER_UNAVAILABLE if no scheduler was seen for 30 seconds.",
+        body=NewRun, answer=DagRun,
         status=201, also={200: "A run with this idempotency_key is there already: this one."},
-        errors=("NOT_FOUND", "INVALID_NAME", "INVALID_PAYLOAD"), idempotent=True,
+        errors=("NOT_FOUND", "INVALID_NAME", "INVALID_PAYLOAD", "SCHEDULER_UNAVAILABLE"), idempotent=True,
         example={"params": {}, "idempotency_key": "2026-01-15"}, answer_example=RUN_EXAMPLE,
     ),
     Operation(
@@ -294,6 +289,6 @@ OPERATIONS = (
     ),
     Operation(
         "DELETE", "/v1/dags/{dag_id:path}", action="dag.write", handler=delete, status=204,
-        summary="Delete a DAG; its runs stay, and those that have begun go on", errors=("NOT_FOUND",),
+        summary="Delete a DAG; runs that have begun go on, those that wait are cancelled", errors=("NOT_FOUND",),
     ),
 )  # fmt: skip

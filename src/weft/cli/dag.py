@@ -1,4 +1,4 @@
-"""`weft dag`: DAGs in files, looked at without a server; and (dag_runs.py) those that are saved, with their runs."""
+"""`weft dag`: DAGs in files, looked at without a server. What is saved: dag_definitions.py; its runs: dag_runs.py."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from weft.base import errors
-from weft.cli import dag_runs, given, output
+from weft.cli import dag_definitions, dag_runs, given, output
 from weft.cron import schedule, words
 from weft.dagfile import drawing, read
 from weft.dagfile.dag import Dag
@@ -20,7 +20,7 @@ def dag() -> None:
     """DAGs: check and draw files, save them, start runs, watch and mend them."""
 
 
-for _command in dag_runs.COMMANDS:
+for _command in (*dag_definitions.COMMANDS, *dag_runs.COMMANDS):
     dag.add_command(_command)
 
 
@@ -32,7 +32,7 @@ def validate(ctx: click.Context, /, *, file: Path, as_json: bool) -> None:
     """Check a DAG's file: say what is wrong, line by line (exit 1), or what it is."""
     try:
         found = read.from_text(given.text(file))
-    except errors.InvalidDag as error:
+    except errors.InvalidInput as error:
         problems = error.details.get("problems") or [{"message": error.message, **error.details}]
         if as_json:
             output.write_json({"valid": False, "problems": problems})

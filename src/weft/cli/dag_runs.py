@@ -1,61 +1,26 @@
-"""`weft dag create|list|trigger|runs|show|…`: DAGs and their runs on a server, or on the local database."""
+"""`weft dag trigger|runs|show|…`: runs of DAGs on a server, or on the local database."""
 
 import asyncio
 import contextlib
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import RenderableType
 from rich.live import Live
 
-from weft.base import errors
+from weft.base import durations, errors
 from weft.cli import connecting, dag_view, given, listing, loop, output, showing
 from weft.cli.connecting import Where
 from weft.cli.listing import Gathered
 from weft.client import client as clients
 from weft.client.client import Client
-from weft.dagfile import read
 
 run_id = click.argument("id", metavar="RUN")
 
 _OVER = ("COMPLETED", "FAILED", "CANCELLED")
 STATUSES = ("PENDING", "RUNNING", *_OVER)
-
-
-@click.command(epilog="\b\nExamples:\n  weft dag create nightly.yaml\n  weft dag create - < nightly.json")
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@connecting.options
-@output.as_json
-def create(*, file: Path, where: Where, as_json: bool) -> None:
-    """Save a DAG's file: a new DAG, or a new version of the one of its name."""
-    definition = read.data(given.text(file))
-
-    async def look(client: Client) -> Any:
-        return await client.post("/v1/dags", definition)
-
-    def shown(found: Any) -> RenderableType:
-        tasks = f"{found['task_count']} task{'' if found['task_count'] == 1 else 's'}"
-        return dag_view.line(f"{found['name']}: {tasks}, version {found['version_number']} ({found['version'][:12]})")
-
-    showing.present(look, shown, where=where, every=None, as_json=as_json)
-
-
-@click.command(name="list", epilog="Example: weft dag list --prefix etl")
-@click.option("--prefix", metavar="TEXT", help="Only those whose name begins so.")
-@listing.limit(100)
-@connecting.options
-@output.as_json
-def list_dags(*, prefix: str | None, limit: int, where: Where, as_json: bool) -> None:
-    """Show DAGs, newest first."""
-
-    async def look(client: Client) -> Gathered:
-        query = {} if prefix is None else {"name_prefix": prefix}
-        return await listing.gather(client, "/v1/dags", query=query, most=limit)
-
-    showing.present(look, dag_view.dags, where=where, every=None, as_json=as_json)
 
 
 @click.command(epilog="\b\nExamples:\n  weft dag trigger nightly -p day=2026-01-15 --wait\n"
@@ -64,16 +29,27 @@ def list_dags(*, prefix: str | None, limit: int, where: Where, as_json: bool) ->
 @click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="A param; JSON if it can be read as such.")
 @click.option("--params", "whole", metavar="JSON", help="All params as one JSON object.")
 @click.option("--once", metavar="KEY", help="Start nothing if a run of this DAG has had this key; answer that run.")
+@click.option("--at", metavar="TIME", help="What the run is for, instead of now: 2026-01-15T02:00Z.")
+@click.option("-q", "--queue", metavar="NAME", help="Another queue for its tasks.")
+@click.option("--priority", type=click.IntRange(0, 100), help="Another priority for its tasks, 0 (last) to 100 (first).")
+@click.option("--timeout", metavar="DURATION", help="Another time limit of the run: 30m.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag to find it by. Repeatable.")
 @click.option("--wait", is_flag=True, help="Watch the run until it ends; exit 1 unless it completes.")
 @connecting.options
 @output.as_json
 @click.pass_context
 def trigger(
-    ctx: click.Context, /, *, dag: str, given: Sequence[str], whole: str | None, once: str | None, wait: bool, where: Where,
+    ctx: click.Context, /, *, dag: str, given: Sequence[str], whole: str | None, once: str | None, at: str | None,
+    queue: str | None, priority: int | None, timeout: str | None, tags: Sequence[str], wait: bool, where: Where,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Start a run of a DAG, by its name or id."""
-    body: dict[str, Any] = {"params": _params(given, whole), **({} if once is None else {"idempotency_key": once})}
+    """Start a run of a DAG, by its name or id, paused or not."""
+    limit = None if timeout is None else durations.parse(timeout, name="--timeout").total_seconds()
+    body = {
+        "params": _params(given, whole), "config": {"queue": queue, "priority": priority, "timeout_seconds": limit},
+        "idempotency_key": once, "scheduled_time": None if at is None else listing.moment(at, name="--at").isoformat(),
+        "tags": list(tags),
+    }  # fmt: skip
 
     async def act() -> tuple[Any, int]:
         async with connecting.connected(where) as client:
@@ -192,25 +168,25 @@ def cancel(*, id: str, where: Where, as_json: bool) -> None:
     _do(id, "cancel", None, where=where, as_json=as_json)
 
 
-@click.command(epilog="Example: weft dag pause 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
+@click.command(epilog="Example: weft dag pause-run 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @run_id
 @connecting.options
 @output.as_json
-def pause(*, id: str, where: Where, as_json: bool) -> None:
+def pause_run(*, id: str, where: Where, as_json: bool) -> None:
     """Let nothing more of a run start; what runs already ends."""
     _do(id, "pause", None, where=where, as_json=as_json)
 
 
-@click.command(epilog="Example: weft dag resume 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
+@click.command(epilog="Example: weft dag resume-run 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
 @run_id
 @connecting.options
 @output.as_json
-def resume(*, id: str, where: Where, as_json: bool) -> None:
+def resume_run(*, id: str, where: Where, as_json: bool) -> None:
     """Let a paused run go on."""
     _do(id, "resume", None, where=where, as_json=as_json)
 
 
-COMMANDS = (create, list_dags, trigger, runs, show, explain, rerun, clear, mark, cancel, pause, resume)
+COMMANDS = (trigger, runs, show, explain, rerun, clear, mark, cancel, pause_run, resume_run)
 
 
 def _do(id: str, verb: str, body: Any, *, where: Where, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""What became of a job's times: `weft jobs executions|execution|logs|cancel|backfill`."""
+"""What became of a job's times: `weft jobs executions|execution|logs|cancel|backfill|backfills|cancel-backfill`."""
 
 import contextlib
 import uuid
@@ -105,6 +105,46 @@ def backfill(*, job: str, start: str, end: str, max_active: int, where: Where, a
         output.write_json(answer)
     else:
         click.echo(f"{answer['backfill_id']}  begins with {output.moment(answer['next_time'])}")
+
+
+@click.command(epilog="Example: weft jobs backfills nightly")
+@click.argument("job", metavar="NAME|ID")
+@listing.limit(20)
+@connecting.options
+@output.as_json
+def backfills(*, job: str, limit: int, where: Where, as_json: bool) -> None:
+    """Show a job's backfills, newest first."""
+
+    async def look(client: Client) -> Gathered:
+        path = clients.path("/v1/jobs/{}/backfills", await find(client, job))
+        return await listing.gather(client, path, query={}, most=limit)
+
+    def shown(found: Gathered) -> RenderableType:
+        rows = [
+            (one["backfill_id"], showing.state(one["status"].lower()), output.moment(one["start"]),
+             output.moment(one["end"]), one["executions"], output.moment(one["next_time"]))
+            for one in found.items
+        ]  # fmt: skip
+        table = output.rows(("backfill", "", "from", "to", "made", "next"), rows, empty="no backfills")
+        return showing.noted(table, found)
+
+    showing.present(look, shown, where=where, every=None, as_json=as_json)
+
+
+@click.command(epilog="Example: weft jobs cancel-backfill 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")
+@click.argument("id")
+@connecting.options
+@output.as_json
+def cancel_backfill(*, id: str, where: Where, as_json: bool) -> None:
+    """Make no more of a backfill's times; what was made goes on."""
+    wanted = connecting.an_id(id, of="backfill")
+
+    async def cancelled() -> Any:
+        async with connecting.connected(where) as client:
+            return await client.post(clients.path("/v1/backfills/{}/cancel", wanted))
+
+    answer = loop.run(cancelled())
+    output.write_json(answer) if as_json else click.echo(f"{answer['backfill_id']} is {answer['status']}")
 
 
 async def find(client: Client, job: str) -> str:

@@ -1,6 +1,5 @@
 """`weft jobs`: make them, look at them, steer them. What became of their times: executions.py."""
 
-import datetime as dt
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -10,15 +9,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from weft.base import durations
-from weft.cli import connecting, executions, given, listing, loop, output, showing
+from weft.cli import connecting, executions, given, job_words, listing, loop, output, showing
 from weft.cli.connecting import Where
 from weft.cli.listing import Gathered, Listing
 from weft.client import client as clients
 from weft.client.client import Client
 
 which = click.argument("job", metavar="NAME|ID")
-MISFIRE = ("fire_once", "skip", "catch_up")
-OVERLAP = ("allow", "skip", "queue", "cancel_previous")
 STATUS = ("ACTIVE", "PAUSED", "COMPLETED", "DELETED")
 
 
@@ -67,14 +64,7 @@ Examples:
 @click.option("--task", metavar="KIND", help="What: run the task of this kind.")
 @click.option("--args", metavar="JSON", help="With --task: its arguments.")
 @click.option("--payload", metavar="JSON", help="What, in full: endpoint, task, command, dag, workflow or flow.")
-@click.option("-q", "--queue", metavar="NAME", help="The queue of its tasks.")
-@click.option("--priority", type=click.IntRange(0, 9), help="0 (last) to 9 (first); 5 unless said.")
-@click.option("--max-attempts", type=click.IntRange(1, 1000), metavar="N", help="How often it may be tried.")
-@click.option("--timeout", metavar="DURATION", help="Longest time of an attempt.")
-@click.option("--misfire", type=click.Choice(MISFIRE), help="What of times that were missed; fire_once unless said.")
-@click.option("--overlap", type=click.Choice(OVERLAP), help="If the one before has not ended; allow unless said.")
-@click.option("--jitter", metavar="DURATION", help="Fire later by a part of this, always the same for a job.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag to find it by. Repeatable.")
+@job_words.options
 @connecting.options
 @output.as_json
 def create(
@@ -82,7 +72,7 @@ def create(
     payload: str | None, where: Where, as_json: bool, **more: Any,
 ) -> None:  # fmt: skip
     """Make a job called NAME, and say when it fires."""
-    body = {"name": name, "payload": _payload(task, args, payload), **_when(cron, tz, at, delay), **_options(more)}
+    body = {"name": name, "payload": _payload(task, args, payload), **_when(cron, tz, at, delay), **job_words.said(more)}
     answer = loop.run(_ask(where, "POST", "/v1/jobs", body))
     if as_json:
         output.write_json(answer)
@@ -109,28 +99,31 @@ def show(*, job: str, watch: bool, every: float, where: Where, as_json: bool) ->
 
 
 @jobs.command(
-    epilog="\b\nExamples:\n  weft jobs update nightly --cron '0 3 * * *'\n  weft jobs update nightly --args '{\"n\": 2}'"
+    epilog="\b\nExamples:\n  weft jobs update nightly --cron '0 3 * * *'\n  weft jobs update nightly --args '{\"n\": 2}'\n"
+    "  weft jobs update nightly --timeout 10m --max-attempts 5 --tag slow"
 )
 @which
-@click.option("--cron", metavar="EXPRESSION", help="Another expression.")
+@click.option("--name", metavar="NAME", help="Another name.")
+@click.option("--cron", metavar="EXPRESSION", help="Another expression; one that fired once becomes a CRON job.")
 @click.option("--tz", metavar="ZONE", help="Another time zone.")
+@click.option("--at", metavar="TIME", help="Once, at 2030-01-01T09:00Z, instead of what it is.")
+@click.option("--delay", metavar="DURATION", help="Once, so long from now, instead of what it is.")
 @click.option("--payload", metavar="JSON", help="Something else to do.")
 @click.option("--args", metavar="JSON", help="Other arguments for its task.")
-@click.option("-q", "--queue", metavar="NAME", help="Another queue.")
-@click.option("--misfire", type=click.Choice(MISFIRE), help="What of times that were missed.")
-@click.option("--overlap", type=click.Choice(OVERLAP), help="If the one before has not ended.")
+@job_words.options
 @connecting.options
 @output.as_json
 def update(
-    *, job: str, cron: str | None, tz: str | None, payload: str | None, args: str | None, where: Where, as_json: bool,
-    **more: Any,
+    *, job: str, name: str | None, cron: str | None, tz: str | None, at: str | None, delay: str | None,
+    payload: str | None, args: str | None, where: Where, as_json: bool, **more: Any,
 ) -> None:  # fmt: skip
-    """Change a job; what is not said stays."""
-    change: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
-    change |= {name: value for name, value in (("cron_expression", cron), ("timezone", tz)) if value is not None}
+    """Change a job; what is not said stays. Tags replace those it has."""
+    change: dict[str, Any] = job_words.said(more)
+    change |= {} if (cron, at, delay) == (None, None, None) else _when(cron, None, at, delay)
+    change |= {word: value for word, value in (("name", name), ("timezone", tz)) if value is not None}
     new, arguments = _object(payload, "--payload"), _object(args, "--args")
     if not change and new is None and arguments is None:
-        raise click.UsageError("say what to change: --cron, --tz, --payload, --args, --queue, --misfire or --overlap")
+        raise click.UsageError("say what to change, such as --cron, --payload or --timeout; --help lists what there is")
 
     async def changed() -> Any:
         async with connecting.connected(where) as client:
@@ -140,6 +133,8 @@ def update(
                 change["payload"] = new
             elif arguments is not None:
                 change["payload"] = {**before["payload"], "args": arguments}
+            if "retry_config" in change:
+                change["retry_config"] = {**before["retry_config"], **change["retry_config"]}
             return await client.put(path, {**change, "version": before["version"]})
 
     _say(loop.run(changed()), as_json=as_json)
@@ -213,6 +208,8 @@ jobs.add_command(executions.execution)
 jobs.add_command(executions.logs)
 jobs.add_command(executions.cancel)
 jobs.add_command(executions.backfill)
+jobs.add_command(executions.backfills)
+jobs.add_command(executions.cancel_backfill)
 
 
 async def _steer(where: Where, job: str, verb: str, body: Any = None) -> Any:
@@ -225,17 +222,13 @@ async def _ask(where: Where, method: str, path: str, body: Any) -> Any:
         return await client.call(method, path, body, key=uuid.uuid4().hex)
 
 
-def _when(cron: str | None, tz: str, at: str | None, delay: str | None) -> dict[str, Any]:
+def _when(cron: str | None, tz: str | None, at: str | None, delay: str | None) -> dict[str, Any]:
     if sum(one is not None for one in (cron, at, delay)) != 1:
         raise click.UsageError('say when: --cron "0 9 * * *", --at 2030-01-01T09:00Z, or --delay 10m')
     if cron is not None:
-        return {"job_type": "CRON", "cron_expression": cron, "timezone": tz}
+        return {"job_type": "CRON", "cron_expression": cron, **({} if tz is None else {"timezone": tz})}
     if at is not None:
-        try:
-            moment = dt.datetime.fromisoformat(at).astimezone(dt.UTC)
-        except (ValueError, OverflowError):
-            raise click.UsageError(f"--at {at!r} is not a time; write 2030-01-01T09:00Z") from None
-        return {"job_type": "ONE_TIME", "run_at": moment.isoformat()}
+        return {"job_type": "ONE_TIME", "run_at": job_words.moment(at, "--at")}
     return {"job_type": "DELAYED", "delay_seconds": durations.parse(delay or "", name="--delay").total_seconds()}
 
 
@@ -249,16 +242,6 @@ def _payload(task: str | None, args: str | None, payload: str | None) -> Any:
 
 def _object(text: str | None, option: str) -> dict[str, Any] | None:
     return None if text is None else given.mapping(text, option)
-
-
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, ())}
-    if "max_attempts" in found:
-        found["retry_config"] = {"max_attempts": found.pop("max_attempts")}
-    for name, meant in (("timeout", "timeout_seconds"), ("jitter", "jitter_seconds")):
-        if name in found:
-            found[meant] = durations.parse(found.pop(name), name=f"--{name}").total_seconds()
-    return found
 
 
 def _say(job: Any, *, as_json: bool) -> None:

@@ -86,11 +86,9 @@ def filters(given: dict[str, Any]) -> dict[str, Any]:
 def moment(text: str, *, name: str, now: dt.datetime | None = None) -> dt.datetime:
     """An instant: a time with or without its zone (then this machine's), or how long ago."""
     try:
-        at = dt.datetime.fromisoformat(text)
-    except ValueError:
+        return dt.datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
         pass
-    else:
-        return at.astimezone()
     try:
         return (now or dt.datetime.now(dt.UTC)) - durations.parse(text, name=name)
     except (errors.InvalidInput, OverflowError):

@@ -47,6 +47,8 @@ def _days(schedule: Schedule) -> str:
         named = [_run([(day - 1) % 7 for day in weekdays], lambda day: _WEEKDAYS[(day + 1) % 7])] if weekdays else []
         nth = [f"the {_ORDINALS[which]} {_WEEKDAYS[day]} of the month" for day, which in days.nth]
         by_weekday = f"on {_and([*named, *nth])}"
+    if days.either and not (by_date and by_weekday):
+        return ""  # one of them says every day, and one of them is enough
     if by_date and by_weekday:
         return f"{by_date} {'or' if days.either else 'if that is'} {by_weekday.removeprefix('' if days.either else 'on ')}"
     return by_date or by_weekday

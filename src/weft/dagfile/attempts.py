@@ -9,6 +9,8 @@ from weft.plan.expression import Expression, Value
 from weft.plan.model import OptionName
 
 _DAY = 86_400
+SHORTEST, LONGEST = 0.001, 315_360_000
+TIMEOUT = f"timeout_seconds must be {SHORTEST} to {LONGEST} (ten years)"
 
 
 def options(task: WrittenTask, defaults: WrittenDefaults) -> tuple[dict[OptionName, Expression], list[Problem]]:
@@ -22,8 +24,8 @@ def options(task: WrittenTask, defaults: WrittenDefaults) -> tuple[dict[OptionNa
     if not 1 <= attempts <= 1000:
         problems.append(Problem(("retry_config" if policy else "max_retries",), "a task is tried 1 to 1000 times"))
     timeout = task.timeout_seconds if task.timeout_seconds is not None else defaults.timeout_seconds
-    if timeout <= 0:
-        problems.append(Problem(("timeout_seconds",), "timeout_seconds must be more than 0"))
+    if not SHORTEST <= timeout <= LONGEST:
+        problems.append(Problem(("timeout_seconds",), TIMEOUT))
     found: dict[OptionName, Any] = {"timeout": timeout, "max_attempts": attempts}
     if policy is not None:
         found["retry"] = _retry(policy, problems)
@@ -44,8 +46,8 @@ def options(task: WrittenTask, defaults: WrittenDefaults) -> tuple[dict[OptionNa
 def _retry(policy: WrittenRetry, problems: list[Problem]) -> dict[str, Any]:
     """As `Retry` keeps it. The cap is where the last pause ends, but a day at most."""
     base, multiplier = policy.backoff_seconds, policy.backoff_multiplier
-    if base < 0 or not 1 <= multiplier <= 100:
-        message = "backoff_seconds must be 0 or more, backoff_multiplier 1 to 100"
+    if not 0 <= base <= _DAY or not 1 <= multiplier <= 100:
+        message = f"backoff_seconds must be 0 to {_DAY}, backoff_multiplier 1 to 100"
         problems.append(Problem(("retry_config",), message))
         return {}
     cap = min(base * multiplier ** min(max(policy.max_attempts, 1), 60), _DAY)

@@ -61,12 +61,15 @@ def _header(written: WrittenDag) -> Iterator[Problem]:
         yield Problem(("tasks",), "a DAG needs at least one task")
     if not 1 <= written.max_active_runs <= 10_000:
         yield Problem(("max_active_runs",), "max_active_runs must be 1 to 10000")
-    if written.timeout_seconds is not None and written.timeout_seconds <= 0:
-        yield Problem(("timeout_seconds",), "timeout_seconds must be more than 0")
+    if written.timeout_seconds is not None and not attempts.SHORTEST <= written.timeout_seconds <= attempts.LONGEST:
+        yield Problem(("timeout_seconds",), attempts.TIMEOUT)
     start, end = written.start_date, written.end_date
     naive = [key for key, moment in (("start_date", start), ("end_date", end)) if moment and moment.tzinfo is None]
     for key in naive:
         yield Problem((key,), f"{key} needs a time zone, such as 2026-01-01T00:00:00Z")
+    for key, moment in (("start_date", start), ("end_date", end)):
+        if moment and not 1970 <= moment.year < 2190:
+            yield Problem((key,), f"{key} must be between 1970 and 2189")
     if start and end and not naive and end < start:
         yield Problem(("end_date",), "the end must not be before the start")
     if not 1 <= written.catch_up_limit <= MAX_CATCH_UP:

@@ -24,6 +24,10 @@ MOST = 20
 """Problems that are told at once."""
 
 _LONGEST = 1000
+_REFUSALS: dict[Path, type[errors.InvalidInput]] = {
+    ("cron_expression",): errors.InvalidCron, ("timezone",): errors.InvalidTimezone,
+}  # fmt: skip
+"""What is wrong with a schedule alone is said as it is of a job's."""
 _AT = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.S)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
@@ -33,7 +37,7 @@ def from_text(text: str) -> Dag:
     if text.lstrip().startswith("{") and len(text) <= yaml.MAX_BYTES:
         try:
             return _checked(strict.loads(text), None)
-        except (strict.NotStrict, errors.InvalidDag):
+        except (strict.NotStrict, errors.InvalidInput):
             pass  # read again, slower, to know the place
     document = yaml.read(text)
     return _checked(document.value, document.place)
@@ -60,7 +64,9 @@ def _checked(value: Any, place: Callable[[Path], Place] | None) -> Dag:
         return dag
     told = [_told(one, place) for one in problems[:MOST]]
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-    raise errors.InvalidDag("; ".join(map(_sentence, told[:3])) + more, problems=told)
+    paths = {one.path for one in problems}
+    refusal = _REFUSALS.get(next(iter(paths)), errors.InvalidDag) if len(paths) == 1 else errors.InvalidDag
+    raise refusal("; ".join(map(_sentence, told[:3])) + more, problems=told)
 
 
 def _read(value: Any, problems: list[Problem]) -> Dag | None:

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import psycopg
 from psycopg import errors as pg
 from psycopg.rows import TupleRow
@@ -23,11 +24,13 @@ class Tx:
 
     async def rows(self, statement: str, params: Mapping[str, Any] | None = None) -> Sequence[TupleRow]:
         cursor = await self._execute(statement, params)
-        return await cursor.fetchall()
+        with _reading:
+            return await cursor.fetchall()
 
     async def row(self, statement: str, params: Mapping[str, Any] | None = None) -> TupleRow | None:
         cursor = await self._execute(statement, params)
-        return await cursor.fetchone()
+        with _reading:
+            return await cursor.fetchone()
 
     async def value(self, statement: str, params: Mapping[str, Any] | None = None) -> Any:
         """The first column of the first row, or None."""
@@ -70,6 +73,20 @@ class Tx:
             return await self.connection.execute(statement, params)
         except psycopg.Error as error:
             raise translate(error) from error
+
+
+class _Reading:
+    """What the server has and Python has no word for: a time after the year 9999, a number that is no double."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, psycopg.DataError | msgspec.DecodeError):
+            raise errors.DatabaseError(f"what is stored cannot be read: {error}") from error
+
+
+_reading = _Reading()
 
 
 def translate(error: psycopg.Error) -> errors.WeftError:

@@ -24,11 +24,10 @@ _SHORTEST, _LONGEST = 1.0, 60.0
 
 
 class Asker(NamedTuple):
-    """What a task belongs to: a step of a run, or a job, for a time."""
+    """What a task belongs to: a step of a run; and the time of a schedule that it is for."""
 
     run: uuid.UUID | None = None
     step: uuid.UUID | None = None
-    job: uuid.UUID | None = None
     time: dt.datetime | None = None
 
 

@@ -4,16 +4,16 @@ import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from weft.base import errors, ids
+from weft.base import errors, ids, json
 from weft.dagfile.dag import Dag
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.flows import compiled, facets
-from weft.flows.model import Kind
+from weft.flows.model import Kind, Status
 from weft.plan import graph, model
 from weft.plan.expression import Value
 from weft.plan.model import Task
@@ -42,6 +42,14 @@ class Definition:
     updated_at: dt.datetime
     version_created_at: dt.datetime
     nodes: int
+
+
+class Version(NamedTuple):
+    """What the content is called, which one it is, and when it was first there."""
+
+    version: str
+    number: int
+    created_at: dt.datetime
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +115,9 @@ async def page(
     return [Definition(*row) for row in await tx.rows(SQL.list_definitions, arguments)]
 
 
-async def versions(tx: Tx, id: uuid.UUID, *, take: int) -> list[tuple[str, int, dt.datetime]]:
-    """Version, number and when, newest first."""
-    return [(row[0], row[1], row[2]) for row in await tx.rows(SQL.list_versions, {"id": id, "take": take})]
+async def versions(tx: Tx, id: uuid.UUID, *, take: int) -> list[Version]:
+    """Newest first."""
+    return [Version(*row) for row in await tx.rows(SQL.list_versions, {"id": id, "take": take})]
 
 
 async def version(
@@ -143,8 +151,17 @@ async def params(tx: Tx, definition: Definition) -> dict[str, Any]:
     return found
 
 
-async def set_status(tx: Tx, definition: Definition, status: str) -> None:
+async def set_status(tx: Tx, definition: Definition, status: Status) -> None:
+    """Pauses, resumes or deletes it. Runs of a deleted one that have not begun are called off; others go on."""
     await tx.run(SQL.set_status, {"id": definition.id, "status": status})
+    if status == "deleted":
+        await call_off(tx, str(definition.id))
+
+
+async def call_off(tx: Tx, id: str) -> None:
+    """Cancels what waits to be let in."""
+    error = {"type": "Cancelled", "message": "it was deleted before the run had begun"}
+    await tx.run(SQL.call_off, {"id": id, "error": json.text(error, what="error")})
 
 
 async def _upsert(tx: Tx, arguments: dict[str, Any]) -> tuple[uuid.UUID, str | None]:
@@ -158,6 +175,11 @@ async def _upsert(tx: Tx, arguments: dict[str, Any]) -> tuple[uuid.UUID, str | N
         assert row is not None
     await tx.run(SQL.activate, {**arguments, "id": row[0]})
     return row[0], row[1]
+
+
+def task_id(dag: uuid.UUID, name: str) -> uuid.UUID:
+    """What seed 002 knows a task of a DAG by, in every version: the views in schema `scheduler` make it too."""
+    return uuid.uuid3(dag, name)
 
 
 def _header(dag: Dag) -> str:
@@ -178,7 +200,7 @@ def _nodes(dag: Dag, id: uuid.UUID) -> list[dict[str, Any]]:
         options = {name: getattr(one, "value", None) for name, one in work.options.items()} if isinstance(work, Task) else {}
         found.append({
             "name": node.name,
-            "id": str(uuid.uuid5(id, node.name)),
+            "id": str(task_id(id, node.name)),
             "payload": dag.payloads.get(node.name, {}),
             "timeout_seconds": options.get("timeout"),
             "max_retries": max((options.get("max_attempts") or 1) - 1, 0),

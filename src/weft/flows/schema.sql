@@ -89,7 +89,11 @@ create table weft.runs (
     finished_at timestamptz,
     -- what a workflow says of itself while it runs (`set_state`), and the patches its code was told that it has
     published jsonb,
-    patches text[]
+    patches text[],
+    -- a run that cannot be read stops whoever reads it with others
+    constraint "logical_date must be between 1970 and 2999" check (
+        logical_date >= '1970-01-01Z' and logical_date < '3000-01-01Z'),
+    constraint "deadline_at must be before 9999" check (deadline_at < '9999-01-01Z')
 )
 with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 

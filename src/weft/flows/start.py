@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from weft.base import errors, json, names
 from weft.db import foreign, statements
 from weft.db.tx import Tx
-from weft.flows import advance, compiled, facets
+from weft.flows import advance, compiled, definitions, facets
 from weft.flows.advance import Mint
 from weft.flows.compiled import Compiled
 from weft.flows.course import Course
@@ -20,10 +21,13 @@ from weft.plan.model import Plan
 
 SQL = statements.load("weft.flows")
 
+log = logging.getLogger("weft.flows")
+
 BATCH = 100
 """Runs of one definition that are let in at a time."""
 
 _CONFIG = ("queue", "priority", "timeout_seconds")
+_LONGEST = 315_360_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,14 +88,14 @@ async def start_plan(tx: Tx, plan: Plan, *, org: uuid.UUID, kind: Kind = "flow",
     )  # fmt: skip
 
 
-async def start_on(connection: Any, *, name: str, what: Kind, wish: Wish, org: uuid.UUID | None) -> uuid.UUID:
+async def start_on(connection: Any, *, name: str, what: Kind, wish: Wish, org: uuid.UUID | None) -> Started:
     """In a transaction that is yours: the run is there when you commit, and is let in soon after."""
     arguments = {
         "name": name, "params": json.text(dict(wish.params), what="params"), "what": what, "key": wish.key,
-        "logical_date": wish.logical_date, "org": org,
+        "logical_date": wish.logical_date, "org": org, "config": json.text(check_config(wish.config), what="config"),
+        "tags": _tags(wish),
     }  # fmt: skip
-    found: uuid.UUID = (await foreign.rows(connection, SQL.start, arguments))[0][0]
-    return found
+    return Started(*(await foreign.rows(connection, SQL.start, arguments))[0])
 
 
 async def save_plan(tx: Tx, plan: Plan, *, org: uuid.UUID) -> str:
@@ -104,6 +108,8 @@ async def admit(tx: Tx, definition: str) -> int:
     """Lets runs of a definition in, the oldest first, as many as there is room for; answers how many."""
     row = await tx.row(SQL.lock_definition, {"id": definition})
     if row is None or row[1] == "deleted":
+        # asked for while it was being deleted
+        await definitions.call_off(tx, definition)
         return 0
     room = BATCH
     if row[0] is not None:
@@ -112,8 +118,7 @@ async def admit(tx: Tx, definition: str) -> int:
         return 0
     header = await tx.value(SQL.header_of, {"id": definition})
     runs = await tx.rows(SQL.next_created, {"id": definition, "take": min(room, BATCH)})
-    for id, org in runs:
-        await _begin(tx, id, org=org, timeout=(header or {}).get("timeout_seconds"))
+    await _carefully(tx, runs, timeout=(header or {}).get("timeout_seconds"))
     return len(runs)
 
 
@@ -131,8 +136,9 @@ def check_config(config: Mapping[str, Any]) -> dict[str, Any]:
         if name not in _CONFIG:
             raise errors.InvalidInput(f"unknown config {name!r}{names.closest(name, _CONFIG)}")
     timeout = config.get("timeout_seconds")
-    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0):
-        raise errors.InvalidInput("timeout_seconds must be a number of more than 0")
+    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if timeout is not None and not (number and 0.001 <= timeout <= _LONGEST):
+        raise errors.InvalidInput("timeout_seconds must be 0.001 to 315360000 (ten years)")
     if "queue" in config:
         names.check(config["queue"], what="queue")
     priority = config.get("priority")
@@ -153,8 +159,8 @@ async def _insert(
         "params": json.text(dict(wish.params), what="params"), "config": json.text(check_config(wish.config)),
         "key": None if wish.key is None else names.check_key(wish.key, what="key"), "trigger": wish.trigger,
         "actor": wish.actor, "parent_run_id": wish.parent_run, "parent_step_id": wish.parent_step,
-        "logical_date": wish.logical_date, "tags": [names.check(tag, what="tag") for tag in wish.tags] or None,
-        "correlation_id": wish.correlation_id, "trace_parent": wish.trace_parent, "timeout": timeout if room else None,
+        "logical_date": wish.logical_date, "tags": _tags(wish), "correlation_id": wish.correlation_id,
+        "trace_parent": wish.trace_parent, "timeout": timeout if room else None,
     }  # fmt: skip
     row = await tx.row(SQL.insert_run, arguments)
     if row is None:
@@ -164,18 +170,44 @@ async def _insert(
     return Started(uuid.UUID(row[0]))
 
 
+def _tags(wish: Wish) -> list[str] | None:
+    return [names.check(tag, what="tag") for tag in wish.tags] or None
+
+
+async def _carefully(tx: Tx, runs: Sequence[Sequence[str]], *, timeout: float | None) -> None:
+    """Begins runs; if one of them cannot be, each by itself, and that one fails. SQL may have asked for it."""
+    try:
+        async with tx.savepoint():
+            for id, org in runs:
+                await _begin(tx, id, org=org, timeout=timeout)
+    except (errors.Unavailable, errors.MigrationError):
+        raise
+    except errors.WeftError as error:
+        if len(runs) > 1:
+            for run in runs:
+                await _carefully(tx, [run], timeout=timeout)
+        else:
+            log.warning("run %s cannot begin: %s", runs[0][0], error)
+            await _fail(tx, runs[0][0], error)
+
+
 async def _begin(tx: Tx, id: str, *, org: str, timeout: float | None) -> None:
     """Opens the entry of a run that waited. Params that do not fit (they may come from SQL) fail the run, not us."""
     course = await advance.one(tx, id, org=org)
-    timeout = course.run.config.get("timeout_seconds", timeout)
     try:
+        config = check_config({name: value for name, value in course.run.config.items() if name in _CONFIG})
+        timeout = config.get("timeout_seconds", timeout)
         course.run.params = bind(course.compiled.plan, course.run.params)
     except errors.WeftError as error:
-        problem = json.text({"type": type(error).__name__, "message": error.message}, what="error")
-        await tx.run(SQL.fail_run, {"id": id, "error": problem})
+        await _fail(tx, id, error)
         return
     await tx.run(SQL.begin_run, {"id": id, "params": json.text(course.run.params, what="params"), "timeout": timeout})
     await _open(tx, course)
+
+
+async def _fail(tx: Tx, id: str, error: errors.WeftError) -> None:
+    problem = json.text({"type": type(error).__name__, "message": error.message}, what="error")
+    await tx.run(SQL.fail_run, {"id": id, "error": problem})
 
 
 async def _open(tx: Tx, course: Course) -> None:

@@ -143,6 +143,7 @@ begin
         raise exception 'the signal is % bytes of JSON, the limit is 262144', octet_length(signal.value::text)
             using errcode = 'invalid_parameter_value';
     end if;
+    perform weft.check_json('the signal', signal.value);
     select r.* into found_run
     from weft.runs as r
     where r.id = signal.run and r.org_id = the_org and r.kind = 'workflow';

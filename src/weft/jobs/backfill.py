@@ -5,8 +5,10 @@ times that were made have keys of the backfill's own, so that what crashed in be
 """
 
 import datetime as dt
+import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from weft.base import errors, ids
 from weft.cron import schedule, zones
@@ -17,6 +19,8 @@ from weft.jobs.model import Backfill
 from weft.journal import record
 
 SQL = statements.load("weft.jobs")
+
+log = logging.getLogger("weft.jobs")
 
 BATCH = 100
 """Backfills looked at in one go."""
@@ -101,10 +105,30 @@ class Backfiller:
         """Makes what there is room for; answers how many executions that was."""
         rows = await tx.rows(SQL.running_backfills, {"after": self._after, "take": BATCH})
         self._after = rows[-1][0] if len(rows) == BATCH else uuid.UUID(int=0)
-        made = 0
-        for *columns, active, cron, zone, status in rows:
-            made += await _go_on(tx, Backfill(*columns), active=active, cron=cron, zone=zone, status=status)
+        return await _carefully(tx, rows)
+
+
+async def _carefully(tx: Tx, rows: Sequence[Sequence[Any]]) -> int:
+    """Goes on with all of them; if one cannot, with each by itself, and that one is cancelled."""
+    made = 0
+    try:
+        async with tx.savepoint():
+            for *columns, active, cron, zone, status in rows:
+                made += await _go_on(tx, Backfill(*columns), active=active, cron=cron, zone=zone, status=status)
         return made
+    except (errors.Unavailable, errors.MigrationError):
+        raise
+    except errors.WeftError as error:
+        if len(rows) > 1:
+            return sum([await _carefully(tx, [row]) for row in rows])
+        id, org = rows[0][:2]
+        log.warning("backfill %s is cancelled: %s", id, error)
+        await tx.run(SQL.cancel_backfill, {"id": id, "org_id": org})
+        await record.record(
+            tx, org_id=org, actor="scheduler", action="job.backfill_cancel", object_type="backfill", object_id=str(id),
+            after={"error": {"code": error.code, "message": error.message}},
+        )  # fmt: skip
+        return 0
 
 
 async def _go_on(tx: Tx, one: Backfill, *, active: int, cron: str | None, zone: str, status: str) -> int:

@@ -1,4 +1,6 @@
-"""DAGs with a schedule: saved together with the CRON job that starts them, named `dag:NAME` and owned by the DAG.
+"""What people do with DAGs: save, start, pause, resume, delete. Every change is journaled.
+
+A DAG with a schedule is saved together with the CRON job that starts it, named `dag:NAME` and owned by the DAG.
 
 The job's row is the one place that knows when the DAG is due. What the DAG's file says wins whenever it is saved.
 """
@@ -7,13 +9,17 @@ import datetime as dt
 import hashlib
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 from weft.dagfile.dag import Dag
 from weft.db import statements
 from weft.db.tx import Tx
-from weft.flows import definitions
+from weft.flows import definitions, start
 from weft.flows.definitions import Definition, Saved
+from weft.flows.model import Status
+from weft.flows.start import Started, Wish
 from weft.jobs import declared, manage
+from weft.journal import record
 
 SQL = statements.load("weft.jobs")
 
@@ -32,13 +38,28 @@ async def save(tx: Tx, dag: Dag, *, org: uuid.UUID, actor: str) -> Saved:
             "catch_up_limit": dag.catch_up_limit, "jitter_seconds": dag.jitter_seconds, "start_at": dag.start_date,
             "end_at": dag.end_date, "tags": list(dag.tags),
         }  # fmt: skip
-        await declared.put(tx, given, org=org, owner=_owner(dag.name), actor=actor)
+        job = await declared.put(tx, given, org=org, owner=_owner(dag.name), actor=actor)
+        if saved.definition.status == "paused" and job.status == "ACTIVE":
+            await manage.pause(tx, id=job.id, org=org, actor=actor)
+    if saved.new:
+        after = {"name": dag.name, "version": dag.version, "tasks": saved.definition.nodes}
+        await _journal(tx, saved.definition, actor=actor, action="dag.create", after=after)
     return saved
 
 
-async def set_status(tx: Tx, dag: Definition, status: str, *, actor: str) -> None:
+async def trigger(tx: Tx, dag: Definition, wish: Wish) -> Started:
+    """A run that somebody asks for, paused or not."""
+    made = await start.start(tx, dag, wish)
+    if made.created:
+        actor = wish.actor or "unknown"
+        await _journal(tx, dag, actor=actor, action="dag.trigger", after={"dag_run_id": str(made.id)})
+    return made
+
+
+async def set_status(tx: Tx, dag: Definition, status: Status, *, actor: str) -> None:
     """Pauses or resumes a DAG and its schedule, or deletes both."""
     await definitions.set_status(tx, dag, status)
+    await _journal(tx, dag, actor=actor, action="dag.set", after={"status": status})
     if status == "deleted":
         await declared.remove(tx, job_name(dag.name), org=dag.org_id, owner=_owner(dag.name), actor=actor)
         return
@@ -61,6 +82,12 @@ def job_name(dag: str) -> str:
     if len(name) <= _LONGEST:
         return name
     return f"dag:{dag[:200]}:{hashlib.sha256(dag.encode()).hexdigest()[:16]}"
+
+
+async def _journal(tx: Tx, dag: Definition, *, actor: str, action: str, after: dict[str, Any]) -> None:
+    await record.record(
+        tx, org_id=dag.org_id, actor=actor, action=action, object_type="dag", object_id=str(dag.id), after=after
+    )
 
 
 def _owner(dag: str) -> str:

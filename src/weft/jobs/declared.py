@@ -64,7 +64,11 @@ async def remove(tx: Tx, name: str, *, org: uuid.UUID, owner: str, actor: str) -
 
 def _same(job: Job, given: Mapping[str, Any]) -> bool:
     """Whether the job says already what is declared, however that is written."""
-    return _meaning(definition.read(given)) == _meaning(definition.read(definition.said(job)))
+    wanted = _meaning(definition.read(given))
+    try:
+        return wanted == _meaning(definition.read(definition.said(job)))
+    except errors.InvalidInput:
+        return False  # such as a zone that there is no more
 
 
 def _meaning(one: Definition) -> dict[str, Any]:

@@ -114,14 +114,15 @@ def said(job: Job) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def timing(one: Definition) -> tuple[object, ...]:
+def timing(one: Definition | Job) -> tuple[object, ...]:
     """What decides when it fires: if this changes, its next time is found anew."""
-    return one.job_type, one.cron_expression, one.timezone, one.run_at, one.delay, one.jitter, one.start_at, one.end_at
+    run_at = one.run_at if one.job_type == "ONE_TIME" else None
+    return one.job_type, one.cron_expression, one.timezone, run_at, one.delay, one.jitter, one.start_at, one.end_at
 
 
-def default_retry() -> tuple[str, str]:
-    """The policy of a job that says none: as people say it, and as a task has it."""
-    config, retry = _retry({})
+def retry(config: Mapping[str, Any] | None = None) -> tuple[str, str]:
+    """A job's policy, or that of one that says none: as people say it, and as a task has it."""
+    config, retry = _retry(config or {})
     return json.text(config, what="retry_config"), json.text(retry, what="retry_config")
 
 

@@ -11,7 +11,7 @@ from weft.cron import misfire
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.jobs import definition
-from weft.jobs.model import Execution, ExecutionStatus, Job, JobType, Status, job
+from weft.jobs.model import Execution, ExecutionStatus, Job, JobType, Status, Trigger, job
 
 SQL = statements.load("weft.jobs")
 
@@ -68,6 +68,12 @@ async def get(tx: Tx, *, id: uuid.UUID, org: uuid.UUID) -> Execution:
     return Execution(*row)
 
 
+async def origin(tx: Tx, id: uuid.UUID) -> Trigger | None:
+    """What made an execution: its schedule, somebody, a backfill. None: it is no execution."""
+    found: Trigger | None = await tx.value(SQL.origin, {"id": id})
+    return found
+
+
 async def page(
     tx: Tx, *, job_id: uuid.UUID, org: uuid.UUID, status: ExecutionStatus | None, before: tuple[dt.datetime, str] | None,
     limit: int,
@@ -109,6 +115,11 @@ async def sign(tx: Tx, *, org: uuid.UUID) -> list[str]:
     row = await tx.row(SQL.sign_of_jobs, {"org_id": org, "most": WALK})
     assert row is not None  # it only counts
     return [str(value) for value in row]
+
+
+async def now(tx: Tx) -> dt.datetime:
+    found: dt.datetime = await tx.value(SQL.present)
+    return found
 
 
 def preview(one: Job, *, now: dt.datetime, count: int) -> list[dt.datetime]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from weft.base import errors
+from weft.base import errors, json
 from weft.cron import misfire, schedule, zones
 from weft.cron.misfire import Cron, Once, When
 from weft.jobs import definition
@@ -44,12 +44,10 @@ def decide(job: Due, now: dt.datetime) -> Fire | SetAside:
     try:
         when = _when(job)
         read = None if job.unread is None else _read(job)
-        if job.unread is not None or (job.suspended and job.cron_expression is not None):
+        if job.unread is not None or job.next_run_time is None or (job.suspended and job.cron_expression is not None):
             # nobody knew its first time yet; or its times pass as if it were paused
             waiting = misfire.first(when, now)
             return Fire(job.id, (), waiting, _due(waiting, when), read=read)
-        if job.next_run_time is None:
-            return Fire(job.id, (), None, None)
         firing = misfire.due(when, job.next_run_time, now)
         return Fire(job.id, firing.times, firing.waiting, _due(firing.waiting, when), firing.missed_since)
     except errors.WeftError as error:
@@ -71,7 +69,7 @@ def _when(job: Due) -> When:
     if job.cron_expression is not None:
         times: Cron | Once = Cron(schedule.parse(job.cron_expression), zones.zone(job.timezone))
     elif job.run_at is not None:
-        times = Once(job.run_at)
+        times = Once(_moment(job.run_at))
     else:
         raise errors.InvalidInput("the job has neither a cron expression nor a time")
     return When(
@@ -80,8 +78,20 @@ def _when(job: Due) -> When:
     )  # fmt: skip
 
 
+def _moment(text: str) -> dt.datetime:
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise errors.InvalidInput(f"the job's time {text} cannot be read; give it another run_at") from None
+
+
 def _read(job: Due) -> Read:
-    columns: dict[str, Any] = definition.what(job.unread)
+    assert job.unread is not None
+    try:
+        payload = json.loads(job.unread)
+    except msgspec.DecodeError as error:
+        raise errors.InvalidPayload(f"the payload cannot be read: {error}") from None
+    columns: dict[str, Any] = definition.what(payload)
     return Read(columns["kind"], columns["args"], columns["secrets"])
 
 

@@ -76,13 +76,17 @@ async def rewrite(
 ) -> Job:
     """Gives a locked job another definition. One that was set aside is tried again; one that was paused stays so."""
     wanted = definition.read(given)
-    moved = definition.timing(wanted) != definition.timing(definition.read(definition.said(before)))
+    # not read again: what was wrong with the old one is no longer of interest
+    moved = definition.timing(wanted) != definition.timing(before)
     status: Status = "ACTIVE" if before.error is not None or (moved and before.status == "COMPLETED") else before.status
     if moved or before.error is not None:
         wanted, times = timed(wanted, id=before.id, now=now)
     else:
         wanted = dataclasses.replace(wanted, run_at=before.run_at)
         times = {"next_run_time": before.next_run_time, "due_at": before.due_at}
+        if status == "ACTIVE" and before.next_run_time is None:
+            # weft.schedule wrote it down, and the scheduler, who would find its first time, has not seen it yet
+            wanted, times = timed(wanted, id=before.id, now=now)
     if status != "ACTIVE":
         times = {"next_run_time": None, "due_at": None}
     arguments = {"id": before.id, "org_id": before.org_id, "status": status, "owner": owner, **wanted.columns(), **times}

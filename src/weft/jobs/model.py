@@ -66,7 +66,7 @@ class Due(msgspec.Struct, frozen=True):
     org_id: str
     cron_expression: str | None
     timezone: str
-    run_at: dt.datetime | None
+    run_at: str | None
     misfire: Misfire
     catch_up_limit: int
     jitter: dt.timedelta | None
@@ -75,8 +75,8 @@ class Due(msgspec.Struct, frozen=True):
     overlap: Overlap
     next_run_time: dt.datetime | None
     secrets: list[str] | None = None
-    unread: dict[str, Any] | None = None
-    """The payload, if nobody has read it yet."""
+    unread: str | None = None
+    """The payload as JSON, if nobody has read it yet."""
     suspended: bool | None = False
     """Whether its org is."""
 

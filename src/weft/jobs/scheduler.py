@@ -88,7 +88,7 @@ async def dispatch(tx: Tx, due: Sequence[Due]) -> int:
     """Fires what is to be fired of these jobs, which are locked; answers how many executions that made."""
     if not due:
         return 0
-    now = await tx.value(SQL.time_of_firing)
+    now = await tx.value(SQL.present)
     decided, due = _some([firing.decide(job, now) for job in due], due)
     known = await _known_secrets(tx, due)
     for n, job in enumerate(due):
@@ -170,7 +170,7 @@ async def _read(tx: Tx, fires: Sequence[Fire]) -> None:
     read = [(one.id, one.read) for one in fires if one.read is not None]
     if not read:
         return
-    config, retry = definition.default_retry()
+    config, retry = definition.retry()
     await tx.run(
         SQL.read_jobs,
         {"ids": [id for id, _ in read], "kinds": [one.kind for _, one in read], "args": [one.args for _, one in read],

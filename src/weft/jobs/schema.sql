@@ -44,7 +44,13 @@ create table weft.jobs (
     updated_at timestamptz not null default weft.now(),
     check (job_type <> 'CRON' or cron_expression is not null),
     check (due_at is null or status = 'ACTIVE'),
-    check (end_at >= start_at)
+    check (end_at >= start_at),
+    -- what the scheduler could not read would stop it for everybody
+    constraint "run_at must be between 1970 and 2189" check (run_at >= '1970-01-01Z' and run_at < '2190-01-01Z'),
+    constraint "start_at and end_at must be between 1970 and 2189" check (
+        start_at >= '1970-01-01Z' and start_at < '2190-01-01Z' and end_at >= '1970-01-01Z' and end_at < '2190-01-01Z'),
+    constraint "delay must be at most ten years" check (delay >= '0' and delay <= '3660 days'),
+    constraint "timeout must be at most ten years" check (timeout <= '3660 days')
 )
 with (fillfactor = 80);
 

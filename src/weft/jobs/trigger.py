@@ -54,7 +54,7 @@ def _arguments(job: Job, columns: dict[str, Any], *, now: Any) -> dict[str, Any]
     options: dict[str, Any] = {
         "queue": job.queue, "priority": 11 * job.priority, "max_attempts": job.retry_config.get("max_attempts", 3),
         "tags": job.tags, "org": job.org_id, "job_id": job.id, "scheduled_for": now,
-        "retry": json.loads(definition.read(definition.said(job)).retry),
+        "retry": json.loads(definition.retry(job.retry_config)[1]),
     }  # fmt: skip
     if job.timeout is not None:
         options["timeout"] = job.timeout

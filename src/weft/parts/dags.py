@@ -12,9 +12,9 @@ from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
 from weft.flows import definitions, look, operate, repair, search, start, steering, why
-from weft.flows.definitions import Definition, Saved
+from weft.flows.definitions import Definition, Saved, Version
 from weft.flows.look import RunView, StepView
-from weft.flows.model import OVER, Kind, RunState
+from weft.flows.model import OVER, Kind, RunState, Status
 from weft.flows.repair import Redone
 from weft.flows.search import Filter
 from weft.flows.start import Started, Wish
@@ -94,11 +94,40 @@ class Dags:
         wish = Wish(params=params or {}, config=config or {}, key=key, logical_date=logical_date, tags=tags, actor=_ACTOR)
         name = dag.name if isinstance(dag, DeclaredDag) else dag
         if tx is not None:
-            return Started(await start.start_on(tx, name=name, what="dag", wish=wish, org=org))
+            return await start.start_on(tx, name=name, what="dag", wish=wish, org=org)
         if isinstance(dag, DeclaredDag):
             await self.create(dag, org=org)
         async with (await self._app.open()).tx() as own:
-            return await start.start(own, await definitions.get(own, name, org=org, kind="dag"), wish)
+            return await schedules.trigger(own, await definitions.get(own, name, org=org, kind="dag"), wish)
+
+    async def list(
+        self, *, name: str | None = None, take: int = 100, before: uuid.UUID | None = None, org: uuid.UUID = ids.DEFAULT_ORG
+    ) -> list[Definition]:
+        """Newest first, `name` being how they begin; `before` is the last id of the page before."""
+        async with (await self._app.open()).once() as tx:
+            return await definitions.page(tx, org=org, kind="dag", before=before, take=take, prefix=name)
+
+    async def versions(self, dag: str, *, take: int = 100, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Version]:
+        """Newest first."""
+        async with (await self._app.open()).tx() as tx:
+            found = await definitions.get(tx, dag, org=org, kind="dag")
+            return await definitions.versions(tx, found.id, take=take)
+
+    async def pause(self, dag: str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> None:
+        """Stops its schedule; runs that are asked for still start."""
+        await self._set(dag, "paused", org=org)
+
+    async def resume(self, dag: str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> None:
+        await self._set(dag, "active", org=org)
+
+    async def delete(self, dag: str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> None:
+        """Its name is free. Runs that have begun go on, those that wait are cancelled."""
+        await self._set(dag, "deleted", org=org)
+
+    async def _set(self, dag: str, status: Status, *, org: uuid.UUID) -> None:
+        async with (await self._app.open()).tx() as tx:
+            found = await definitions.get(tx, dag, org=org, kind="dag")
+            await schedules.set_status(tx, found, status, actor=_ACTOR)
 
 
 class Runs:

@@ -80,8 +80,6 @@ class Flows:
         told = {**(config or {}), **({} if task_list is None else {"queue": task_list})}
         wish = Wish(params=params or {}, config=told, key=key, tags=tags, actor=_ACTOR)
         if tx is not None:
-            if told or tags:
-                raise errors.InvalidInput("task_list, config and tags cannot be given together with tx")
-            return Started(await start.start_on(tx, name=workflow or flow, what="flow", wish=wish, org=org))
+            return await start.start_on(tx, name=workflow or flow, what="flow", wish=wish, org=org)
         async with (await self._app.open()).tx() as own:
             return await programs.start_named(own, flow, workflow, wish, org=org)

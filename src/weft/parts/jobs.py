@@ -33,6 +33,7 @@ Which = uuid.UUID | str
 _Jobs = list[Job]
 _Times = list[dt.datetime]
 _Executions = list[Execution]
+_Backfills = list[Backfill]
 _Declared = list[dict[str, Any]]
 
 
@@ -110,6 +111,19 @@ class Jobs(Part):
             return await backfill.create(
                 own, job_id=id, org=org, start=start, end=end, max_active=max_active, actor=ACTOR
             )  # fmt: skip
+
+    async def backfills(
+        self, job: Which, *, before: uuid.UUID | None = None, take: int = 50, tx: Any = None,
+        org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> _Backfills:  # fmt: skip
+        """A job's backfills, newest first; `before` is the last id of the page before."""
+        async with self._tx(tx) as own:
+            return await backfill.page(own, job_id=await _id(own, job, org), org=org, before=before, take=take)
+
+    async def cancel_backfill(self, id: uuid.UUID, *, tx: Any = None, org: uuid.UUID = ids.DEFAULT_ORG) -> Backfill:
+        """Makes no more of its times; what was made goes on."""
+        async with self._tx(tx) as own:
+            return await backfill.cancel(own, id=id, org=org, actor=ACTOR)
 
     async def preview(
         self, job: Which, *, count: int = 10, tx: Any = None, org: uuid.UUID = ids.DEFAULT_ORG

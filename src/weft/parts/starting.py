@@ -9,6 +9,7 @@ from weft.db.database import Database
 from weft.db.tx import Tx
 from weft.flows import awaiting, definitions, programs, start, workflows
 from weft.flows.start import Started, Wish
+from weft.jobs import executions
 from weft.sdk.context import Context
 
 
@@ -45,8 +46,8 @@ async def _start(tx: Tx, ctx: Context, what: str, *, name: str, params: dict[str
     asker = await awaiting.asker(tx, uuid.UUID(ctx.task_id))
     wish = Wish(
         params=params, key=key, actor=f"task:{ctx.task_id}", parent_run=asker.run,
-        trigger="run" if asker.run else "schedule" if asker.job else "manual", parent_step=asker.step,
-        logical_date=asker.time,
+        trigger="run" if asker.run else await executions.origin(tx, uuid.UUID(ctx.task_id)) or "manual",
+        parent_step=asker.step, logical_date=asker.time,
     )  # fmt: skip
     if what == "flow":
         return await programs.start_named(tx, name, None, wish, org=org)

@@ -29,6 +29,21 @@ begin
 end;
 $$;
 
+-- Raises a clear error for a number that no double can hold: whoever reads it would stumble, and all that he reads with it.
+create function weft.check_json(what text, doc jsonb) returns void
+language plpgsql immutable parallel safe set search_path = pg_catalog
+as $$
+begin
+    -- only a long text has room for one: it is stored with all its digits
+    if octet_length(doc::text) > 308
+        and doc @? 'strict $.** ? (@ > 1.7976931348623157e308 || @ < -1.7976931348623157e308)'
+    then
+        raise exception '% contains a number of more than 1.8e308, which few can read; write it as text', what
+            using errcode = 'invalid_parameter_value';
+    end if;
+end;
+$$;
+
 -- Raises a clear error for a name, priority or payload that must not be stored.
 create function weft.check_task(
     kind text, payload jsonb, queue text, priority integer, capabilities text[], max_attempts integer, concurrency integer
@@ -73,6 +88,7 @@ begin
         raise exception 'the payload is % bytes of JSON, the limit is 262144; store the data elsewhere and pass a reference',
             octet_length(payload::text) using errcode = 'invalid_parameter_value';
     end if;
+    perform weft.check_json('the payload', payload);
     if regexp_count(payload::text, '[\[{]') > 64 and weft.json_depth(payload) > 64 then
         raise exception 'the payload is nested deeper than 64 levels; flatten it'
             using errcode = 'invalid_parameter_value';

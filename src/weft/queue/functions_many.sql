@@ -85,6 +85,7 @@ begin
         from jsonb_array_elements(payloads) as p
         where octet_length(p.value::text) > 262144 or regexp_count(p.value::text, '[\[{]') > 64;
     end if;
+    perform weft.check_json('a payload', payloads);
     if exists (select from jsonb_array_elements(payloads) as p where jsonb_typeof(p.value) <> 'object') then
         raise exception 'every payload must be a JSON object' using errcode = 'invalid_parameter_value';
     end if;

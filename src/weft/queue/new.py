@@ -41,6 +41,7 @@ class Options(TypedDict, total=False):
 
 
 _KNOWN = frozenset(Options.__annotations__)
+_LONGEST = dt.timedelta(days=3660)
 
 
 def arguments(kind: str, payload: Any, *, declared: tasks.Options | None, options: Options) -> dict[str, Any]:
@@ -88,7 +89,12 @@ def _timing(options: Options) -> dict[str, Any]:
         raise errors.InvalidInput("give run_at or delay, not both")
     if run_at is not None and (not isinstance(run_at, dt.datetime) or run_at.tzinfo is None):
         raise errors.InvalidInput("run_at must be a datetime with a timezone, e.g. datetime.now(timezone.utc)")
-    return {"run_at": run_at, "delay": None if delay is None else durations.parse(delay, name="delay")}
+    if run_at is not None and not 1970 <= run_at.year < 3000:
+        raise errors.InvalidInput("run_at must be between 1970 and 2999")
+    wait = None if delay is None else durations.parse(delay, name="delay")
+    if wait is not None and abs(wait) > _LONGEST:
+        raise errors.InvalidInput("delay must be at most ten years")
+    return {"run_at": run_at, "delay": wait}
 
 
 def _uniqueness(options: Options) -> dict[str, Any]:
@@ -131,6 +137,8 @@ def _span(options: Options, name: Literal["timeout", "heartbeat_timeout"]) -> dt
     span = durations.parse(value, name=name)
     if span <= dt.timedelta(0):
         raise errors.InvalidInput(f"{name} must be longer than nothing")
+    if span > _LONGEST:
+        raise errors.InvalidInput(f"{name} must be at most ten years")
     return span
 
 

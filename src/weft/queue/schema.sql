@@ -55,7 +55,13 @@ create table weft.tasks (
     -- something came for its run while it ran: it is ready again at once when it parks
     told boolean not null default false,
     check ((concurrency_key is null) = (concurrency is null)),
-    check ((state = 'running') = (lease_token is not null))
+    check ((state = 'running') = (lease_token is not null)),
+    -- what no worker could read would keep it from everything that it claims in the same batch
+    constraint "run_at must be between 1970 and 9998" check (run_at >= '1970-01-01Z' and run_at < '9999-01-01Z'),
+    constraint "a timeout must be more than nothing, and at most ten years" check (
+        timeout > '0' and timeout <= '3660 days' and heartbeat_timeout > '0' and heartbeat_timeout <= '3660 days'),
+    constraint "retry must be an object" check (jsonb_typeof(retry) = 'object'),
+    constraint "tags must not be null" check (array_position(tags, null) is null)
 )
 with (
     autovacuum_vacuum_scale_factor = 0,

@@ -6,12 +6,14 @@
         load(rows=rows["good"])              # named in an argument, so waited for
 
 While such a function runs, calling a task does not run it: it makes a node. What a node answers, and the DAG's params,
-are *references*; arithmetic, `if` and loops over them are not possible, because their values are not there yet.
+are *references*. In a text (`f"s3://{day}"`) they stand for their values; arithmetic, `if` and loops over them are not
+possible, because those values are not there yet.
 """
 
 import contextvars
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,10 +21,18 @@ from weft.base import errors
 
 _current: contextvars.ContextVar["Building | None"] = contextvars.ContextVar("weft.sdk.dag", default=None)
 
+_NONE_YET = "what a task answers is not known while the DAG is declared"
+# how a reference stands in a text until that is written down: nobody else's text has these
+_BEGIN, _END = "\ue000", "\ue001"
+_INSIDE = re.compile(f"{_BEGIN}([^{_END}]*){_END}")
+
 _NODE = frozenset({
     "name", "dependencies", "description", "trigger_rule", "condition", "foreach", "item", "max_parallel", "group",
     "timeout_seconds", "max_retries", "retry_config", "queue", "priority", "pool", "allow_failure", "tags",
 })  # fmt: skip
+
+
+_PUT = ("name", "after", "dependencies")
 
 
 class Reference:
@@ -35,13 +45,25 @@ class Reference:
         return Reference(f"{self.text}[{json.dumps(key)}]", self.node)
 
     def __str__(self) -> str:
-        return f"${{{self.text}}}"
+        return f"{_BEGIN}{self.text}{_END}"
+
+    __repr__ = __str__
+
+    def __format__(self, how: str) -> str:
+        if how:
+            raise errors.InvalidDag(f"{_NONE_YET}, so it cannot be formatted as {how!r}; do that in a task")
+        return str(self)
 
     def __bool__(self) -> bool:
-        raise errors.InvalidDag("what a task answers is not known while the DAG is declared; use condition= instead of if")
+        raise errors.InvalidDag(f"{_NONE_YET}; use condition= instead of if")
+
+    def __eq__(self, _other: object) -> bool:
+        raise errors.InvalidDag(f"{_NONE_YET}; compare it in condition=, such as f'{{rows}} == 3'")
+
+    __hash__ = object.__hash__
 
     def __iter__(self) -> Any:
-        raise errors.InvalidDag("what a task answers is not known while the DAG is declared; use foreach= instead of a loop")
+        raise errors.InvalidDag(f"{_NONE_YET}; use foreach= instead of a loop")
 
 
 class Building:
@@ -56,12 +78,13 @@ class Building:
             raise errors.InvalidDag(f"unknown word {unknown[0]!r} of a node; known: after, {', '.join(sorted(_NODE))}")
         name = words.get("name") or self._free(task.kind)
         node: dict[str, Any] = {"name": name, "payload": {"task": task.kind, "args": written(dict(arguments))}}
-        after = words.get("after", ())
-        for one in [after] if isinstance(after, Reference | str) else after:
-            node.setdefault("dependencies", []).append(one.node if isinstance(one, Reference) else one)
-        node |= {key: written(value) for key, value in words.items() if key not in ("name", "after") and value is not None}
+        if after := [*_waited(words.get("after")), *_waited(words.get("dependencies"))]:
+            node["dependencies"] = list(dict.fromkeys(after))
+        said = {key: value for key, value in words.items() if key not in _PUT and value is not None}
+        node |= {key: _expression(value) if key == "condition" else written(value) for key, value in said.items()}
         options = task.options
-        node.setdefault("max_retries", options.max_attempts - 1)
+        if "retry_config" not in node:
+            node.setdefault("max_retries", options.max_attempts - 1)
         node.setdefault("queue", options.queue)
         if options.timeout is not None:
             node.setdefault("timeout_seconds", options.timeout.total_seconds())
@@ -125,7 +148,7 @@ def definition(function: Callable[..., Any], words: Mapping[str, Any]) -> dict[s
     if isinstance(answer, dict):
         given.setdefault("outputs", written(answer))
     elif isinstance(answer, Reference):
-        given.setdefault("outputs", {"result": str(answer)})
+        given.setdefault("outputs", {"result": written(answer)})
     return {**given, "params": params, "tasks": building.tasks}
 
 
@@ -133,15 +156,31 @@ def written(value: Any) -> Any:
     """A value with its references as a DAG file writes them; text that looks like one stands for itself."""
     match value:
         case Reference():
-            return str(value)
+            return f"${{{value.text}}}"
         case str():
-            return value.replace("${", "$${")
+            return _INSIDE.sub(r"${\1}", value.replace("${", "$${"))
         case dict():
             return {key: written(one) for key, one in value.items()}
         case list() | tuple():
             return [written(one) for one in value]
         case _:
             return value
+
+
+def _expression(value: Any) -> Any:
+    """A condition: an expression as it stands, with its references by name."""
+    return _INSIDE.sub(r"\1", value) if isinstance(value, str) else written(value)
+
+
+def _waited(given: Any) -> list[str]:
+    """The nodes that are named, by themselves or by what they answer."""
+    found = []
+    for one in () if given is None else [given] if isinstance(given, Reference | str) else given:
+        name = one.node if isinstance(one, Reference) else one
+        if name is None:
+            raise errors.InvalidDag("a node comes after other nodes; a param is there from the beginning")
+        found.append(name)
+    return found
 
 
 def _named(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

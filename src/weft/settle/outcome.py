@@ -70,6 +70,9 @@ class Requeue:
 
 Ending = Finish | Requeue
 
+LONGEST = 315_360_000
+"""Seconds that a task may be made to wait: ten years. More than the database can add to a time would spoil its batch."""
+
 COMPLETED = Finish("completed")
 
 
@@ -88,7 +91,9 @@ def decide(outcome: Outcome) -> Ending:
         case "cancelled":
             return Finish("cancelled", "requested")
         case "snoozed":
-            return Finish("cancelled", "requested") if task.cancelling else Requeue(delay=outcome.delay or 0, uncounted=1)
+            if task.cancelling:
+                return Finish("cancelled", "requested")
+            return Requeue(delay=_some(outcome.delay or 0), uncounted=1)
         case "released":
             return Finish("cancelled", "requested") if task.cancelling else Requeue(uncounted=1)
         case "lost":
@@ -112,7 +117,11 @@ def _after_failure(outcome: Outcome, *, state: Literal["failed", "timed_out"]) -
     if counted >= allowed:
         return Finish(state, "dead")
     delay = outcome.delay if outcome.delay is not None else _policy(outcome).delay(max(counted, 1)).total_seconds()
-    return Requeue(delay=delay, outcome=state)
+    return Requeue(delay=_some(delay), outcome=state)
+
+
+def _some(delay: float) -> float:
+    return min(delay, LONGEST)
 
 
 def _policy(outcome: Outcome) -> retries.Retry:

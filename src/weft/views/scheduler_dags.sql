@@ -1,4 +1,5 @@
--- Seed 002 (job scheduler): DAGs, their runs and task instances, columns in its order.
+-- Seed 002 (job scheduler): DAGs, their runs and task instances, columns in its order. A task's id is made of the DAG's and
+-- the task's name (`afl.place_id`: a UUID of version 3), so nobody needs to look it up among all tasks of a version.
 
 create view scheduler.dags with (security_invoker = true) as
 select
@@ -35,23 +36,20 @@ cross join lateral jsonb_array_elements(v.nodes) as n (node)
 where d.kind = 'dag';
 
 create view scheduler.task_dependencies with (security_invoker = true) as
-with named as (
-    select d.id as dag_id, (n.node ->> 'id')::uuid as task_id, n.node ->> 'name' as name, n.node -> 'dependencies' as waits
-    from weft.definitions as d
-    join weft.definition_versions as v
-        on v.definition_id = d.id and v.version = d.version
-    cross join lateral jsonb_array_elements(v.nodes) as n (node)
-    where d.kind = 'dag'
-)
 select
     -- of the two ids, so that it stays the same
-    md5(t.task_id::text || o.task_id::text)::uuid as dependency_id,
-    t.task_id,
+    md5((n.node ->> 'id') || o.task_id::text)::uuid as dependency_id,
+    (n.node ->> 'id')::uuid as task_id,
     o.task_id as depends_on_task_id
-from named as t
-cross join lateral jsonb_array_elements_text(t.waits) as w (name)
-join named as o
-    on o.dag_id = t.dag_id and o.name = w.name;
+from weft.definitions as d
+join weft.definition_versions as v
+    on v.definition_id = d.id and v.version = d.version
+cross join lateral jsonb_array_elements(v.nodes) as n (node)
+cross join lateral (
+    select afl.place_id(d.id, w.name)::uuid as task_id
+    from jsonb_array_elements_text(n.node -> 'dependencies') as w (name)
+) as o
+where d.kind = 'dag';
 
 create view scheduler.dag_runs with (security_invoker = true) as
 select
@@ -76,12 +74,7 @@ create view scheduler.task_instances with (security_invoker = true) as
 select
     s.id as instance_id,
     s.run_id as dag_run_id,
-    (
-        select (n.node ->> 'id')::uuid
-        from weft.definition_versions as v
-        cross join lateral jsonb_array_elements(v.nodes) as n (node)
-        where v.definition_id = r.definition_id and v.version = r.version and n.node ->> 'name' = s.node
-    ) as task_id,
+    afl.place_id(r.definition_id, s.node)::uuid as task_id,
     case s.state
         when 'pending' then 'PENDING'
         when 'completed' then 'COMPLETED'

@@ -98,7 +98,9 @@ set status = %(status)s, updated_at = weft.now()
 where d.id = %(id)s::uuid;
 
 -- name: start
-select weft.start(
+select s.id, s.created
+from weft.try_start(
     name => %(name)s::text, params => %(params)s::jsonb, what => %(what)s::text, key => %(key)s::text,
-    logical_date => %(logical_date)s::timestamptz, org => %(org)s::uuid
-);
+    logical_date => %(logical_date)s::timestamptz, org => %(org)s::uuid, config => %(config)s::jsonb,
+    tags => %(tags)s::text[]
+) as s;

@@ -154,7 +154,7 @@ order by s.id
 limit %(take)s;
 
 -- name: asker
-select t.run_id, t.step_id, t.job_id, t.scheduled_for
+select t.run_id, t.step_id, t.scheduled_for
 from weft.tasks as t
 where t.id = %(task_id)s::uuid;
 

@@ -84,6 +84,19 @@ insert into weft.change_inbox (table_name, op, ids)
 select 'runs', 'UPDATE', array[c.id]
 from changed as c;
 
+-- Runs of a definition that is deleted: nobody lets them in any more.
+-- name: call_off
+with changed as (
+    update weft.runs as r
+    set state = 'cancelled', error = %(error)s::jsonb, finished_at = weft.now()
+    where r.definition_id = %(id)s::uuid and r.state = 'created'
+    returning r.id
+)
+insert into weft.change_inbox (table_name, op, ids)
+select 'runs', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
+from changed as c
+having count(*) > 0;
+
 -- name: be_patient
 select set_config('lock_timeout', %(patience)s, true);
 

@@ -14,6 +14,11 @@ join weft.jobs as j
     on j.id = e.job_id and j.org_id = e.org_id
 where e.id = %(id)s and e.org_id = %(org_id)s;
 
+-- name: origin
+select x.trigger
+from weft.executions as x
+where x.id = %(id)s;
+
 -- A page looks at no more than so many of them; the last one looked at is where the next page begins.
 -- name: list_executions
 select
@@ -158,7 +163,10 @@ select
 from weft.backfills as b
 join weft.jobs as j
     on j.id = b.job_id
-where b.state = 'RUNNING' and b.id > %(after)s
+where b.state = 'RUNNING'
+    and b.id > %(after)s
+    -- of a job that weft.schedule wrote down nobody knows yet what it does
+    and (j.kind is not null or j.status = 'DELETED')
 order by b.id
 limit %(take)s
 for no key update of b skip locked;

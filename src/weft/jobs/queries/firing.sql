@@ -9,9 +9,10 @@ limit 1;
 
 -- name: due_jobs
 select
-    j.id::text, j.org_id::text, j.cron_expression, j.timezone, j.run_at, j.misfire, j.catch_up_limit,
+    -- what SQL may have written is read one by one: a time or number that Python has no word for spoils only its own job
+    j.id::text, j.org_id::text, j.cron_expression, j.timezone, j.run_at::text, j.misfire, j.catch_up_limit,
     nullif(j.jitter, interval '0'), j.start_at, j.end_at, j.overlap, j.next_run_time, j.secrets,
-    case when j.kind is null then j.payload end,
+    case when j.kind is null then j.payload::text end,
     -- looked up: a join might be planned by org, and walk all jobs
     (select o.suspended_at is not null from weft.orgs as o where o.id = j.org_id)
 from weft.jobs as j
@@ -21,7 +22,7 @@ limit %(take)s
 for no key update skip locked;
 
 -- Asked after what is due was: nothing of it is yet to come.
--- name: time_of_firing
+-- name: present
 select weft.now();
 
 -- Of these names those that the orgs have.

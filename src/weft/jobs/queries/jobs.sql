@@ -2,7 +2,9 @@
 
 -- A job as `Job` has it.
 -- piece: job
-j.id, j.org_id, j.name, j.job_type, j.cron_expression, j.timezone, j.run_at, j.delay, j.payload, j.retry_config,
+j.id, j.org_id, j.name, j.job_type, j.cron_expression, j.timezone, j.run_at, j.delay, j.payload,
+-- weft.schedule says no more of it
+j.retry_config || jsonb_build_object('max_attempts', j.max_attempts),
 j.timeout, j.queue, j.priority, j.tags, j.misfire, j.catch_up_limit, j.overlap, j.jitter, j.start_at, j.end_at, j.status,
 j.next_run_time, j.due_at, j.last_run_time, j.error, j.owner, j.version, j.created_at, j.updated_at
 

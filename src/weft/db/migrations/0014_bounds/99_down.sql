@@ -1,0 +1,365 @@
+-- @down
+-- ids of tasks stay as they are: the version before only reads those that are stored
+create or replace view scheduler.task_dependencies with (security_invoker = true) as
+with named as (
+    select d.id as dag_id, (n.node ->> 'id')::uuid as task_id, n.node ->> 'name' as name, n.node -> 'dependencies' as waits
+    from weft.definitions as d
+    join weft.definition_versions as v
+        on v.definition_id = d.id and v.version = d.version
+    cross join lateral jsonb_array_elements(v.nodes) as n (node)
+    where d.kind = 'dag'
+)
+select
+    -- of the two ids, so that it stays the same
+    md5(t.task_id::text || o.task_id::text)::uuid as dependency_id,
+    t.task_id,
+    o.task_id as depends_on_task_id
+from named as t
+cross join lateral jsonb_array_elements_text(t.waits) as w (name)
+join named as o
+    on o.dag_id = t.dag_id and o.name = w.name;
+
+create or replace view scheduler.task_instances with (security_invoker = true) as
+select
+    s.id as instance_id,
+    s.run_id as dag_run_id,
+    (
+        select (n.node ->> 'id')::uuid
+        from weft.definition_versions as v
+        cross join lateral jsonb_array_elements(v.nodes) as n (node)
+        where v.definition_id = r.definition_id and v.version = r.version and n.node ->> 'name' = s.node
+    ) as task_id,
+    case s.state
+        when 'pending' then 'PENDING'
+        when 'completed' then 'COMPLETED'
+        when 'failed' then 'FAILED'
+        when 'compensated' then 'FAILED'
+        when 'timed_out' then 'TIMEOUT'
+        when 'running' then case
+            when t.state is null or t.state = 'running' then 'RUNNING'
+            when t.state = 'scheduled' and t.attempt = 0 then 'PENDING'
+            else 'QUEUED'
+        end
+        else 'CANCELLED'
+    end::varchar(20) as status,
+    greatest(coalesce(t.attempt - t.uncounted, 0), s.attempt) as attempt_number,
+    coalesce(s.started_at, t.started_at, t.claimed_at) as started_at,
+    s.finished_at as completed_at,
+    s.error ->> 'message' as error_message
+from weft.steps as s
+join weft.runs as r
+    on r.id = s.run_id and r.kind = 'dag'
+left join weft.tasks as t
+    on t.id = s.task_id and s.state = 'running'
+where s.frame_id = s.run_id and s.element = -1 and not s.catching;
+
+alter table weft.tasks
+    drop constraint "run_at must be between 1970 and 9998",
+    drop constraint "a timeout must be more than nothing, and at most ten years",
+    drop constraint "retry must be an object",
+    drop constraint "tags must not be null";
+
+alter table weft.jobs
+    drop constraint "run_at must be between 1970 and 2189",
+    drop constraint "start_at and end_at must be between 1970 and 2189",
+    drop constraint "delay must be at most ten years",
+    drop constraint "timeout must be at most ten years";
+
+alter table weft.runs
+    drop constraint "logical_date must be between 1970 and 2999",
+    drop constraint "deadline_at must be before 9999";
+
+drop function weft.start;
+drop function weft.try_start;
+drop function weft.flow_named;
+
+-- A run of a workflow: by the workflow's qualified name, or by the name of a flow that has only one.
+create function weft.start_flow(
+    name text,
+    params jsonb default '{}',
+    key text default null,
+    logical_date timestamptz default null,
+    org uuid default null
+) returns uuid
+language plpgsql volatile security definer set search_path = pg_catalog
+as $$
+#variable_conflict use_column
+declare
+    the_org constant uuid := weft.acting_org(org);
+    meant record;
+    made uuid;
+begin
+    select w.definition_id, w.version, w.name, w.plan_hash, count(*) over () as how_many
+    into meant
+    from weft.flow_workflows as w
+    join weft.definitions as d
+        on d.id = w.definition_id and d.version = w.version and d.status <> 'deleted'
+    where w.org_id = the_org and start_flow.name in (w.name, d.name);
+    if not found then
+        raise exception 'there is no flow or workflow named %; submit it first', quote_nullable(left(start_flow.name, 80))
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if meant.how_many > 1 then
+        raise exception 'several workflows are meant by %; give the qualified name of one that only one flow has',
+            quote_nullable(left(start_flow.name, 80))
+            using errcode = 'invalid_parameter_value';
+    end if;
+    insert into weft.runs (
+        org_id, kind, name, definition_id, version, plan_hash, params, idempotency_key, trigger, logical_date)
+    values (
+        the_org, 'flow', meant.name, meant.definition_id, meant.version, meant.plan_hash, start_flow.params, start_flow.key,
+        'sql', coalesce(start_flow.logical_date, weft.now()))
+    on conflict (org_id, kind, name, idempotency_key) where idempotency_key is not null do nothing
+    returning id into made;
+    if made is null then
+        select r.id into made
+        from weft.runs as r
+        where r.org_id = the_org and r.kind = 'flow' and r.name = meant.name and r.idempotency_key = start_flow.key;
+    else
+        insert into weft.change_inbox (table_name, op, ids) values ('runs', 'INSERT', array[made]);
+    end if;
+    return made;
+end;
+$$;
+
+-- called by weft.start alone, which checks params and key
+revoke all on function weft.start_flow from public;
+
+-- Answers the run's id; with a key that a run of this name has, that run's.
+create function weft.start(
+    name text,
+    params jsonb default '{}',
+    what text default 'dag',
+    key text default null,
+    logical_date timestamptz default null,
+    org uuid default null
+) returns uuid
+language plpgsql volatile security definer set search_path = pg_catalog
+as $$
+#variable_conflict use_column
+declare
+    the_org constant uuid := weft.acting_org(org);
+    found_definition weft.definitions;
+    made uuid;
+begin
+    if jsonb_typeof(start.params) is distinct from 'object' then
+        raise exception 'params must be a JSON object' using errcode = 'invalid_parameter_value';
+    end if;
+    if octet_length(start.params::text) > 262144 then
+        raise exception 'params are % bytes of JSON, the limit is 262144', octet_length(start.params::text)
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if start.key is not null then
+        perform weft.check_key('key', start.key);
+    end if;
+    if start.what = 'workflow' then
+        return (select w.id from weft.start_workflow(start.name, start.params, key => start.key, org => the_org) as w);
+    end if;
+    if start.what = 'flow' then
+        return weft.start_flow(start.name, start.params, key => start.key, logical_date => start.logical_date, org => the_org);
+    end if;
+    select d.* into found_definition
+    from weft.definitions as d
+    where d.org_id = the_org and d.kind = start.what and d.name = start.name and d.status <> 'deleted';
+    if not found then
+        raise exception 'there is no % named %; create it first', start.what, quote_nullable(left(start.name, 80))
+            using errcode = 'invalid_parameter_value';
+    end if;
+    insert into weft.runs (
+        org_id, kind, name, definition_id, version, plan_hash, params, idempotency_key, trigger, logical_date)
+    select
+        the_org, start.what, start.name, found_definition.id, v.version, v.plan_hash, start.params, start.key, 'sql',
+        coalesce(start.logical_date, weft.now())
+    from weft.definition_versions as v
+    where v.definition_id = found_definition.id and v.version = found_definition.version
+    on conflict (org_id, kind, name, idempotency_key) where idempotency_key is not null do nothing
+    returning id into made;
+    if made is null then
+        select r.id into made
+        from weft.runs as r
+        where r.org_id = the_org and r.kind = start.what and r.name = start.name and r.idempotency_key = start.key;
+    else
+        insert into weft.change_inbox (table_name, op, ids) values ('runs', 'INSERT', array[made]);
+    end if;
+    return made;
+end;
+$$;
+
+revoke all on function weft.start from public;
+grant execute on function weft.start to weft_engine, weft_tenant;
+
+-- Raises a clear error for a name, priority or payload that must not be stored.
+create or replace function weft.check_task(
+    kind text, payload jsonb, queue text, priority integer, capabilities text[], max_attempts integer, concurrency integer
+) returns void
+language plpgsql immutable parallel safe set search_path = pg_catalog
+as $$
+declare
+    checked text;
+    allowed constant text := 'use 1-255 letters, digits, spaces inside, and any of _ . : / -';
+begin
+    foreach checked in array array[kind, queue] || coalesce(capabilities, '{}') loop
+        -- what is refused rather than what is allowed: which letters [[:alnum:]] knows depends on the locale
+        if checked is null or checked = '' or checked <> btrim(checked) or length(checked) > 255
+            or checked ~ '[\x01-\x1f\x7f!-,;-@\[-^`{-~]'
+        then
+            raise exception 'the name % is not valid: %',
+                quote_nullable(regexp_replace(left(checked, 80), '[\x01-\x1f\x7f]', '?', 'g')), allowed
+                using errcode = 'invalid_parameter_value';
+        end if;
+    end loop;
+    if octet_length(array_to_string(queue || capabilities, '+')) > 1024 then
+        raise exception 'the queue and its capabilities are longer than 1024 bytes together; use shorter or fewer names'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if max_attempts is not null and max_attempts not between 1 and 1000 then
+        raise exception 'max_attempts % is out of range: use 1 to 1000', max_attempts
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if priority is null or priority not between 0 and 100 then
+        raise exception 'priority % is out of range: use 0 (last) to 100 (first)', coalesce(priority::text, 'null')
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if concurrency is not null and concurrency not between 0 and 10000 then
+        raise exception 'concurrency % is out of range: use 1 to 10000, or 0 for strict order', concurrency
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if payload is null or jsonb_typeof(payload) <> 'object' then
+        raise exception 'the payload must be a JSON object, not %', coalesce(jsonb_typeof(payload), 'null')
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if octet_length(payload::text) > 262144 then
+        raise exception 'the payload is % bytes of JSON, the limit is 262144; store the data elsewhere and pass a reference',
+            octet_length(payload::text) using errcode = 'invalid_parameter_value';
+    end if;
+    if regexp_count(payload::text, '[\[{]') > 64 and weft.json_depth(payload) > 64 then
+        raise exception 'the payload is nested deeper than 64 levels; flatten it'
+            using errcode = 'invalid_parameter_value';
+    end if;
+end;
+$$;
+
+-- Enqueues a JSON array of payloads as tasks of one kind, in one statement; answers their ids in order.
+-- With `dedupe_keys` (one per payload, unique among unfinished tasks) a hit answers the id that was there.
+create or replace function weft.enqueue_many(
+    kind text,
+    payloads jsonb,
+    queue text default 'default',
+    priority integer default 50,
+    run_at timestamptz default null,
+    delay interval default null,
+    max_attempts integer default null,
+    retry jsonb default null,
+    timeout interval default null,
+    capabilities text[] default null,
+    dedupe_keys text[] default null,
+    tags text[] default null,
+    org uuid default null,
+    correlation_id text default null,
+    trace_parent text default null,
+    parent_id uuid default null
+) returns setof uuid
+language plpgsql volatile security definer set search_path = pg_catalog
+as $$
+#variable_conflict use_column
+declare
+    the_org constant uuid := weft.acting_org(org);
+    due constant timestamptz := coalesce(enqueue_many.run_at, weft.now() + coalesce(delay, interval '0'));
+    the_lane constant text := weft.lane(enqueue_many.queue, capabilities);
+    made uuid[];
+    largest jsonb;
+begin
+    if jsonb_typeof(payloads) is distinct from 'array' then
+        raise exception 'payloads must be a JSON array of objects' using errcode = 'invalid_parameter_value';
+    end if;
+    if dedupe_keys is not null and cardinality(dedupe_keys) <> jsonb_array_length(payloads) then
+        raise exception 'there must be one dedupe key per payload' using errcode = 'invalid_parameter_value';
+    end if;
+    perform weft.check_task(enqueue_many.kind, '{}', enqueue_many.queue, priority, capabilities,
+        enqueue_many.max_attempts, null);
+    -- one cheap look at the whole; item by item only if the whole is large enough to hide a bad one
+    if octet_length(payloads::text) > 262144 or regexp_count(payloads::text, '[\[{]') > 64 + jsonb_array_length(payloads) then
+        perform weft.check_task(enqueue_many.kind, p.value, enqueue_many.queue, priority, capabilities, null, null)
+        from jsonb_array_elements(payloads) as p
+        where octet_length(p.value::text) > 262144 or regexp_count(p.value::text, '[\[{]') > 64;
+    end if;
+    if exists (select from jsonb_array_elements(payloads) as p where jsonb_typeof(p.value) <> 'object') then
+        raise exception 'every payload must be a JSON object' using errcode = 'invalid_parameter_value';
+    end if;
+    if dedupe_keys is not null then
+        return query
+        select t.id
+        from (
+            -- in the order of the keys: two that enqueue the same keys must not wait for each other
+            select p.value, p.ordinality
+            from jsonb_array_elements(payloads) with ordinality as p
+            order by dedupe_keys[p.ordinality]
+        ) as p
+        cross join lateral weft.try_enqueue(
+            enqueue_many.kind, p.value, enqueue_many.queue, priority, due, null, enqueue_many.max_attempts,
+            enqueue_many.retry, enqueue_many.timeout, null, capabilities, dedupe_keys[p.ordinality],
+            'unfinished', null, 1, enqueue_many.tags, the_org, enqueue_many.correlation_id,
+            enqueue_many.trace_parent, enqueue_many.parent_id) as t
+        order by p.ordinality;
+        return;
+    end if;
+    with inserted as (
+        insert into weft.tasks (
+            id, org_id, kind, queue, lane, payload, state, urgency, max_attempts, run_at, tags, retry, timeout, parent_id,
+            correlation_id, trace_parent)
+        select
+            (run.prefix || lpad(to_hex(run.low + p.n), 12, '0'))::uuid, the_org, enqueue_many.kind, enqueue_many.queue, the_lane, p.value,
+            case when due > weft.now() then 'scheduled' else 'ready' end, 100 - priority, enqueue_many.max_attempts,
+            due, enqueue_many.tags, enqueue_many.retry, enqueue_many.timeout, enqueue_many.parent_id,
+            enqueue_many.correlation_id, enqueue_many.trace_parent
+        from weft.uuid7_run() as run
+        cross join jsonb_array_elements(payloads) with ordinality as p (value, n)
+        returning id
+    )
+    select array_agg(i.id) into made from inserted as i;
+    if made is not null then
+        insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'INSERT', case when cardinality(made) <= 100 then made end);
+        if due <= weft.now() then
+            perform weft.wake(the_org, the_lane);
+        end if;
+    end if;
+    return query select unnest(made);
+end;
+$$;
+
+-- Sends a signal to a run inside your own transaction; it is kept until the run takes it.
+create or replace function weft.signal(run uuid, name text, value jsonb default null, org uuid default null) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog
+as $$
+#variable_conflict use_column
+declare
+    the_org constant uuid := weft.acting_org(org);
+    found_run weft.runs;
+    known text[];
+begin
+    if signal.name is null or signal.name = '' or length(signal.name) > 255 then
+        raise exception 'a signal needs a name of 1 to 255 characters' using errcode = 'invalid_parameter_value';
+    end if;
+    if octet_length(signal.value::text) > 262144 then
+        raise exception 'the signal is % bytes of JSON, the limit is 262144', octet_length(signal.value::text)
+            using errcode = 'invalid_parameter_value';
+    end if;
+    select r.* into found_run
+    from weft.runs as r
+    where r.id = signal.run and r.org_id = the_org and r.kind = 'workflow';
+    if not found then
+        raise exception 'there is no workflow run %', signal.run using errcode = 'no_data_found';
+    end if;
+    select w.signals into known
+    from weft.workflows as w
+    where w.name = found_run.name and w.version = found_run.version;
+    if not signal.name = any(known) then
+        raise exception 'workflow % takes no signal %; it takes: %', quote_literal(found_run.name),
+            quote_literal(left(signal.name, 80)), array_to_string(known, ', ')
+            using errcode = 'invalid_parameter_value';
+    end if;
+    return weft.send(signal.run, the_org, 'signal', signal.name, signal.value, null);
+end;
+$$;
+
+drop function weft.check_json;
