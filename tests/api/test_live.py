@@ -62,6 +62,19 @@ async def test_a_task_is_shown_and_shown_again_when_it_changes(here: Listening, 
         assert await client.next() == {"type": "unsubscribed", "id": "s"}
 
 
+async def test_how_far_a_task_is_is_pushed(here: Listening, database: Database) -> None:
+    id = await put(database)
+    async with database.tx() as tx:
+        [held] = await hands.claim_plain(tx)
+    async with here.client() as client:
+        await client.subscribe("task", {"id": id})
+        assert (await client.next())["data"]["progress"] is None
+        async with database.tx() as tx:
+            await lease.report_progress(tx, [lease.Progress(id, held.token, 40, "almost half", 0.1)])
+        shown = (await client.next())["data"]
+        assert (shown["progress"], shown["progress_message"]) == (40, "almost half")
+
+
 async def test_counts_a_queue_a_list_and_a_log(here: Listening, database: Database) -> None:
     async with here.client() as client:
         await client.subscribe("counts", id="counts")

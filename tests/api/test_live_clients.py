@@ -17,6 +17,7 @@ from weft.client.client import Client
 from weft.db.database import Database
 from weft.live import asking
 from weft.sdk.query import Queries
+from weft.testing.inline import run_pending
 
 
 @pytest.fixture
@@ -95,11 +96,17 @@ async def test_the_python_client_says_why_it_is_refused(here: Listening, databas
         await after(live.watch("nowhere", None, "counts"))
     watching = live.watch(here.url, here.keys["writer"], "counts")
     await after(watching)
-    async with database.tx() as tx:
-        await tx.run("update weft.keys set revoked_at = weft.now() where role = 'writer'")
-    with pytest.raises(errors.Unauthenticated):
-        while True:
-            await after(watching)
+    # with other rights it comes back by itself, and with none it does not
+    async with asyncio.timeout(PATIENCE):
+        coming = asyncio.ensure_future(anext(watching))  # type: ignore[arg-type]
+        async with database.tx() as tx:
+            await tx.run("update weft.keys set role = 'operator' where role = 'writer'")
+        while not any(one.scope.role == "operator" for one in here.service.live._watched.values()):
+            await asyncio.sleep(0.05)
+        async with database.tx() as tx:
+            await tx.run("update weft.keys set revoked_at = weft.now() where name = 'writer'")
+        with pytest.raises(errors.Unauthenticated):
+            await coming
 
 
 async def test_an_app_watches_its_own_queries(database_url: str) -> None:
@@ -118,6 +125,39 @@ async def test_an_app_watches_its_own_queries(database_url: str) -> None:
             await after(app.live("query:others"))
         with pytest.raises(errors.InvalidInput):
             await after(app.live("query:kinds", unlike=1))
+
+
+async def test_a_query_over_steps_is_shown_again_when_one_is_written(database_url: str) -> None:
+    async with App(settings=config.Settings(database_url=database_url)) as app:
+
+        @app.step
+        async def double(n: int) -> int:
+            return n * 2
+
+        @app.workflow
+        async def doubles(n: int) -> Any:
+            return [await double(n), await app.wait_for("go")]
+
+        @app.query(tables=["weft.steps"])
+        async def done(ask: asking.Ask) -> Any:
+            return await ask.rows("select s.output from weft.steps as s where s.operation = 'step'")
+
+        async with contextlib.aclosing(app.live("query:done")) as watching:  # type: ignore[type-var]
+            assert await after(watching) == []
+            await app.start(doubles, 4)
+            await run_pending(app)
+            assert await after(watching) == [{"output": 8}]
+
+
+@pytest.mark.parametrize("table", ["weft.keys", "weft.task_logs", "weft.tsks", "afl.runners"])
+def test_a_query_over_what_nobody_is_told_of_is_refused(table: str) -> None:
+    queries = Queries()
+    with pytest.raises(errors.InvalidInput, match=r"nobody is told when .*weft\.steps, weft\.tasks"):
+
+        @queries.add(tables=["orders", table])
+        async def some(ask: Any) -> Any: ...
+
+    assert list(queries) == []
 
 
 async def test_who_forgot_to_make_a_table_reactive_is_told(
@@ -156,6 +196,8 @@ def test_a_query_says_what_it_reads_and_is_there_once() -> None:
 
     assert app.query(good, tables=["orders", "shop.orders", "weft.tasks"]) is good
     assert [one.tables for one in app.queries] == [("public.orders", "shop.orders", "tasks")]
+    app.query(good, name="over", tables=["weft.task_history", "forge.forge_workflow_steps", "weft.steps"])
+    assert [one.tables for one in app.queries][1] == ("tasks", "steps", "steps")
     for function, tables, why in (
         (good, ["orders"], "two live queries"), (plain, ["orders"], "async function"), (greedy, ["orders"], "one by one"),
         (greedy, [], "which tables"), (greedy, "orders", "which tables"),

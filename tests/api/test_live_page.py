@@ -41,6 +41,11 @@ def test_the_page_shows_every_subject() -> None:
     }
 
 
+def test_the_page_says_what_is_polled_and_how_often() -> None:
+    polled = {one.name: f"{one.poll:g} s" for one in SUBJECTS.values() if one.poll is not None}
+    assert {name: cells[0] for name, cells in table("Looks").items()} == polled
+
+
 def test_the_limits_on_the_page_are_the_real_ones() -> None:
     assert (protocol.LONGEST_MESSAGE, protocol.MOST_SUBSCRIPTIONS) == (64 * 1024, 50)
     assert "at most 64 kB" in PAGE and "at most 50 subscriptions" in PAGE

@@ -1,6 +1,7 @@
 """What whole pages watch: a run with its steps, lists, the overview."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from listening import PATIENCE, Client, Listening, listening
 
 import hands
+from weft.api import live_subjects
 from weft.db.database import Database
 from weft.jobs import manage
 
@@ -97,6 +99,19 @@ async def test_lists_say_that_they_changed(here: Listening, database: Database) 
             [held] = await hands.claim_plain(tx, kinds=["doomed"])
             await hands.end(tx, [held], "failed")
         await changed(client, "dead", than=seen["dead"])
+
+
+async def test_a_queue_that_is_paused_is_shown_as_such_by_the_feed_alone(
+    here: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        live_subjects.SUBJECTS, "queue", dataclasses.replace(live_subjects.SUBJECTS["queue"], poll=None)
+    )  # fmt: skip
+    async with here.client() as client:
+        await client.subscribe("queue", {"name": "slow"})
+        assert (await client.next())["data"]["paused"] is False
+        await ask(here, "POST", "/v1/queues/slow/pause")
+        assert (await client.next())["data"]["paused"] is True
 
 
 async def test_others_at_work_are_not_heard(here: Listening) -> None:

@@ -1,5 +1,8 @@
 """Users' own tables made reactive: what is said of a change, to the feed and to whoever listens; and no more than that."""
 
+import re
+from pathlib import Path
+
 import psycopg
 import pytest
 
@@ -124,3 +127,42 @@ async def test_changes_of_users_tables_are_in_the_durable_feed(owner: psycopg.Co
     assert [(one.table_name, one.op, len(one.ids or [])) for one in page.changes] == [
         ("public.orders", "INSERT", 1), ("public.orders", "UPDATE", 1),
     ]  # fmt: skip
+
+
+def test_many_rows_of_one_kind_do_not_hide_another_kind(owner: psycopg.Connection) -> None:
+    owner.execute("listen forge_changes")
+    owner.execute("select weft.enable_reactivity('things')")
+    with owner.transaction():
+        owner.execute("insert into things select g, 0 from generate_series(1, 101) as g")
+        owner.execute("delete from things where id = 7")
+        owner.execute("update things set n = 1 where id = 8")
+        owner.execute("insert into things values (200, 0)")
+    assert heard(owner) == ["things:INSERT:", "things:DELETE:7", "things:UPDATE:8"]
+    assert [op for _, op, _ in inbox(owner)] == ["INSERT", "DELETE", "UPDATE"]
+
+
+def test_an_owner_who_is_none_of_ours_makes_its_table_reactive_with_the_rights_the_page_names(
+    owner: psycopg.Connection,
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "live.md").read_text()
+    owner.execute("create role shop")
+    owner.execute("create role clerk")
+    try:
+        owner.execute("create table sales (id int primary key)")
+        owner.execute("alter table sales owner to shop")
+        owner.execute("grant insert on sales to clerk")
+        for right in re.findall(r"^    (grant .* to shop);$", page, re.MULTILINE):
+            owner.execute(right)
+        owner.execute("set role shop")
+        owner.execute("select weft.enable_reactivity('public.sales')")
+        owner.execute("set role clerk")
+        owner.execute("insert into sales values (1)")
+        owner.execute("reset role")
+        assert inbox(owner) == [("public.sales", "INSERT", None)]
+        owner.execute("set role shop")
+        owner.execute("select weft.disable_reactivity('public.sales')")
+    finally:
+        owner.execute("reset role")
+        for role in ("shop", "clerk"):
+            owner.execute(f"drop owned by {role}")
+            owner.execute(f"drop role {role}")

@@ -30,6 +30,7 @@ from weft.api.work_desk import Desk
 from weft.base import errors
 from weft.db.database import Database
 from weft.db.notify import Hub
+from weft.live.asking import Scope as Rights
 
 NOBODY = Principal(org=uuid.UUID(int=0), actor="nobody", role="attempt")
 """Who asks for what is open to everybody."""
@@ -103,7 +104,7 @@ class Endpoint:
         self, operation: Operation, *, scope: Scope, receive: Receive, headers: Mapping[str, str]
     ) -> reply.Reply:
         principal = await self._let_in(operation, scope=scope, headers=headers)
-        still, began = self._still(operation, scope["method"], headers), time.monotonic()
+        still, began = self._still(operation, scope["method"], headers, first=principal), time.monotonic()
         raw = await request.read(receive, headers=headers, most=operation.max_body)
         call: Call[Any, Any] = Call(
             principal=principal, path=scope.get("path_params", {}), query=request.query(operation, scope["query_string"]),
@@ -161,13 +162,19 @@ class Endpoint:
             return None
         return await service.unlocked.principal(operation)
 
-    def _still(self, operation: Operation, method: str, headers: Mapping[str, str]) -> standing.Still:
+    def _still(
+        self, operation: Operation, method: str, headers: Mapping[str, str], *, first: Principal
+    ) -> standing.Still:
         if operation.action == policy.PUBLIC or self._service.local is not None:
             return standing.always
 
         async def still() -> None:
             if await self._anybody(operation, operation.path, headers) is None:
-                policy.require(await who(self._service, method, headers), operation.action)
+                now = await who(self._service, method, headers)
+                policy.require(now, operation.action)
+                # what a stream shows was chosen by the rights of whoever opened it
+                if operation.stream and Rights.of(now) != Rights.of(first):
+                    raise errors.Unauthenticated("the credential's rights have changed; come back")
 
         return still
 

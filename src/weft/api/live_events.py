@@ -2,17 +2,19 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 import msgspec
 
-from weft.api import policy
+from weft.api import live_watch, policy
 from weft.api.live_subject import Subject
 from weft.api.operation import Call, Operation, Stream
-from weft.base import errors, json
+from weft.base import errors, ids, json
+from weft.live.asking import Scope
 from weft.live.outbox import Full, Letter, Outbox
 from weft.live.protocol import Cursor
+from weft.live.sessions import New, Subscribed
 
 LONGEST = 3600.0
 _SILENCE = 15.0
@@ -68,7 +70,7 @@ async def _events(
 ) -> AsyncIterator[bytes]:
     service, watcher = call.service, _Watcher()
     ends = asyncio.get_running_loop().time() + LONGEST
-    with service.streams.one():
+    with service.streams.one(), _written_down(call, subject, args):
         async with (
             service.live.feed.held(),
             service.live.watching(watcher, who=call.principal, subject=subject, args=args, cursor=cursor) as since,
@@ -91,6 +93,19 @@ async def _events(
                 if letter.gap:
                     yield b"event: gap\ndata: {}\n\n"
                 yield _event("data", letter.body, letter.cursor)
+
+
+@contextlib.contextmanager
+def _written_down(call: Call[None, EventsQuery], subject: Subject, args: dict[str, Any]) -> Iterator[None]:
+    """A session with one subscription. Whoever comes back does so by a cursor, with a session of its own."""
+    ledger, who, session = call.service.ledger, call.principal, ids.token()
+    hashed = live_watch.digest(subject, subject.check(args), Scope.of(who)).hex()
+    ledger.open(New(session, who.org, who.actor))
+    ledger.subscribe(Subscribed(ids.token(), session, subject.name, hashed, json.text(args, what="args")))
+    try:
+        yield
+    finally:
+        ledger.end(session, "disconnected")
 
 
 def _event(name: str, data: bytes, id: int | None) -> bytes:

@@ -8,6 +8,7 @@ import datetime as dt
 import logging
 import time
 import uuid
+from collections import Counter
 
 from weft.base import errors
 from weft.db.database import Database
@@ -28,6 +29,8 @@ class Ledger:
         self._database = database
         self._node = node
         self._spoke: dict[uuid.UUID, float] = {}
+        self._sockets: Counter[uuid.UUID] = Counter()
+        """Whoever comes back may do so before the connection that broke is noticed."""
         self._opened: dict[uuid.UUID, New] = {}
         self._ended: dict[uuid.UUID, Status] = {}
         self._subscribed: dict[uuid.UUID, Subscribed] = {}
@@ -42,6 +45,7 @@ class Ledger:
         return len(self._spoke)
 
     def open(self, session: New) -> None:
+        self._sockets[session.id] += 1
         self._spoke[session.id] = time.monotonic()
         self._opened[session.id] = session
         self._ended.pop(session.id, None)
@@ -59,6 +63,10 @@ class Ledger:
             self._unsubscribed.add(id)
 
     def end(self, session: uuid.UUID, status: Status) -> None:
+        self._sockets[session] -= 1
+        if self._sockets[session] > 0:
+            return
+        del self._sockets[session]
         self._spoke.pop(session, None)
         self._ended[session] = status
 
@@ -69,6 +77,7 @@ class Ledger:
             await asyncio.gather(self._writing, return_exceptions=True)
             self._writing = None
         for session in list(self._spoke):
+            self._sockets[session] = 1
             self.end(session, "reconnecting")
         try:
             await self.flush()

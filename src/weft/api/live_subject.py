@@ -39,7 +39,14 @@ class Subject:
     """Only what is new is told, from `args.after` on."""
     poll: float | None = None
     """Seconds between looks for what the feed does not tell of."""
+    told: bool = True
+    """Whether the feed tells of whatever changes it, but for what is polled."""
     summary: str = ""
+
+    @property
+    def can_be_unchanged(self) -> bool:
+        """Whether the feed can say that nothing happened since a cursor."""
+        return self.told and self.poll is None and bool(self.tables)
 
     def check(self, given: dict[str, Any]) -> Any:
         """The arguments; InvalidInput if they do not fit."""

@@ -108,7 +108,7 @@ SUBJECTS: dict[str, Subject] = {
             summary="How many tasks of the org are in each state.",
         ),
         Subject(
-            name="queue", action="queue.read", args=OfQueue, tables=("tasks",), read=queue, poll=5.0,
+            name="queue", action="queue.read", args=OfQueue, tables=("tasks", "queues"), read=queue, poll=5.0,
             summary="A queue with its counts and settings, as GET /v1/queues/{name} shows it.",
         ),
         *live_pages.SUBJECTS,
@@ -136,4 +136,7 @@ def _of(query: Query) -> Subject:
     async def read(ask: Ask) -> Reading:
         return Reading(msgspec.Raw(await asking.run(query, ask)))
 
-    return Subject(name=f"{QUERY}{query.name}", action="live.read", args=query.shape, tables=query.tables, read=read)
+    # its tables may not be reactive yet, and what it answers may hang on rights that have changed
+    return Subject(
+        name=f"{QUERY}{query.name}", action="live.read", args=query.shape, tables=query.tables, read=read, told=False
+    )

@@ -56,7 +56,7 @@ class Place:
     watcher: Watcher
     after: int = 0
     wants: bool = True
-    """It has been shown nothing yet."""
+    """It has been shown nothing yet. What others were shown before it came, it may not have seen."""
     gap: bool = False
 
 
@@ -114,18 +114,22 @@ class Live:
     ) -> AsyncIterator[Since]:
         """Shows the watcher what there is, and what it becomes, while the block lasts. Within `feed.held()`.
 
-        With a cursor: whether anything happened since; if not, nothing is shown until it does.
+        With a cursor: whether anything happened since; if not, it is shown with the next look, and none is made for it.
         """
         checked = subject.check(args)
         one = self._join(subject, checked, scope=Scope.of(who))
         place = Place(watcher, after=checked.after if subject.tail else 0)
-        since: Since = "changed"
+        # from here on: what is looked at while we ask what happened is shown to it too
+        one.places.add(place)
         try:
+            since: Since = "changed"
             if cursor is not None and not subject.tail:
                 since = await self._since(one, cursor)
-                place.wants, place.gap = since != "unchanged", since == "gap"
-            one.places.add(place)
-            if place.wants:
+                if since == "gap":
+                    place.wants = place.gap = True
+                elif not place.wants or not subject.can_be_unchanged:
+                    since = "changed"
+            if place.wants and since != "unchanged":
                 # at once if nobody else is looking; together with others who come now
                 one.touched.set()
             yield since

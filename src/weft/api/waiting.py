@@ -91,7 +91,7 @@ class Streams:
         """RateLimited if there are as many as this server can feed."""
         if self.open >= self.most:
             raise errors.RateLimited(
-                f"this server follows {self.most} logs already; try again later or read the pages", retry_after=5
+                f"this server sends {self.most} streams already; try again later", retry_after=5
             )  # fmt: skip
 
     @contextlib.contextmanager

@@ -24,7 +24,7 @@ from weft.net.session import Answer
 _LARGEST = 1024 * 1024
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
-_REVOKED = 4401
+_RIGHTS = 4401
 
 
 async def watch(url: str, key: str | None, subject: str, /, **args: Any) -> AsyncIterator[Any]:
@@ -39,6 +39,7 @@ async def watch(url: str, key: str | None, subject: str, /, **args: Any) -> Asyn
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
     wanted: dict[str, Any] = {"type": "subscribe", "id": "it", "subject": subject, "args": dict(args)}
     session, tries = "", 0
+    seen: list[Any] = []
     while True:
         try:
             async with websockets.connect(
@@ -54,15 +55,20 @@ async def watch(url: str, key: str | None, subject: str, /, **args: Any) -> Asyn
                         raise refusal.named(message["code"], message["message"])
                     if message["type"] == "data":
                         _remember(wanted, message)
-                        yield message["data"]
+                        # who comes back may be shown what it has seen
+                        if subject == "log" or seen != [message["data"]]:
+                            seen = [message["data"]]
+                            yield message["data"]
         except websockets.InvalidStatus as refused:
             said = refused.response
             answer = Answer(said.status_code, dict(said.headers), bytes(said.body or b""))
             if answer.status != 429 and answer.status < 500:
                 raise refusal.error(answer, method="GET", url=url + "/v1/live") from None
         except websockets.ConnectionClosed as closed:
-            if closed.rcvd is not None and closed.rcvd.code == _REVOKED:
-                raise errors.Unauthenticated("the credential does not stand any more; come with another") from None
+            if closed.rcvd is not None and closed.rcvd.code == _RIGHTS:
+                # if the credential does not stand any more we are not let in; with other rights something else may be shown
+                session = ""
+                wanted.pop("cursor", None)
         except (OSError, TimeoutError, websockets.WebSocketException) as error:
             if isinstance(error, ssl.SSLCertVerificationError):
                 raise Unreachable(f"{url} cannot be trusted: {error}") from None

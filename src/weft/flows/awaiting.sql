@@ -26,6 +26,7 @@ begin
         set state = case when waiting.concurrency_key is null then 'ready' else 'scheduled' end,
             run_at = weft.now()
         where t.id = waiting.id;
+        insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'UPDATE', array[waiting.id]);
         perform weft.wake(waiting.org_id, waiting.lane);
     end if;
     return null;

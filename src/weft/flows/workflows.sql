@@ -121,7 +121,8 @@ begin
         start_workflow.id, the_org, 'workflow:' || code.name || ':' || code.version,
         coalesce(start_workflow.queue, code.queue), coalesce(start_workflow.queue, code.queue), start_workflow.arguments,
         100 - start_workflow.priority, start_workflow.correlation_id, start_workflow.trace_parent);
-    insert into weft.change_inbox (table_name, op, ids) values ('runs', 'INSERT', array[start_workflow.id]);
+    insert into weft.change_inbox (table_name, op, ids)
+    values ('runs', 'INSERT', array[start_workflow.id]), ('tasks', 'INSERT', array[start_workflow.id]);
     perform weft.wake(the_org, coalesce(start_workflow.queue, code.queue));
 end;
 $$;
@@ -191,6 +192,7 @@ begin
     values (send.run, the_org, send.kind, send.name, send.value, send.error, true)
     returning id into made;
     if was = 'scheduled' then
+        insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'UPDATE', array[send.run]);
         perform weft.wake(the_org, lane);
     end if;
     return made;

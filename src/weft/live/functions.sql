@@ -2,7 +2,7 @@
 --
 -- One trigger per kind of statement, because transition tables allow no more. A statement that changed at most 100 rows
 -- names them; more are said as one (`table:OP:`, no ids: look again), and so is what a transaction of many small
--- statements changes after the first 100 of them. So neither a large statement nor a long loop floods anybody.
+-- statements changes in the same way after the first 100 rows. So neither a large statement nor a long loop floods anybody.
 
 -- Runs as the owner, so that whoever writes to the table needs no rights in here.
 create function weft.notify_change() returns trigger
@@ -10,14 +10,15 @@ language plpgsql security definer set search_path = pg_catalog
 as $$
 declare
     most constant integer := 100;
-    counter constant text := 'weft.reactive_' || tg_relid;
-    said integer := coalesce(nullif(current_setting(counter, true), ''), '0')::integer;
     op constant text := case tg_op when 'TRUNCATE' then 'DELETE' else tg_op end;
+    -- each kind of change by itself: who was told of many new rows must still hear that one is gone
+    counter constant text := 'weft.reactive_' || tg_relid || '_' || lower(op);
+    said integer := coalesce(nullif(current_setting(counter, true), ''), '0')::integer;
     ids text[];
     named uuid[];
     one text;
 begin
-    -- once too much was said in this transaction, it has been said that there is more
+    -- once too much of this was said in this transaction, it has been said that there is more
     if said > most then
         return null;
     end if;

@@ -11,7 +11,7 @@ select s.id
 from weft.live_sessions as s
 where s.id = %(id)s and s.org_id = %(org_id)s and s.actor = %(actor)s;
 
--- One that comes back takes its row over; another's row, or one that is still held, is left alone.
+-- One that comes back takes its row over, although the server that it left may not have noticed yet; another's row is left alone.
 -- name: open_sessions
 insert into weft.live_sessions as s (id, org_id, node_id, actor)
 select n.id, n.org_id, %(node_id)s, n.actor

@@ -11,6 +11,15 @@ from weft.base import errors, names
 
 Function = Callable[..., Awaitable[Any]]
 
+FED = frozenset({"tasks", "runs", "steps", "jobs", "definitions", "workflows", "queues", "nodes"})
+"""Tables of Weft that the change feed tells of."""
+_OVER = {
+    "weft.task_history": "tasks", "forge.forge_jobs": "tasks",
+    "forge.forge_workflow_runs": "runs", "forge.forge_workflow_steps": "steps",
+}  # fmt: skip
+"""What shows one of them under another name."""
+_OURS = frozenset({"weft", "afl", "aiopslab", "forge", "orchestration", "scheduler"})
+
 
 @dataclasses.dataclass(frozen=True)
 class Query:
@@ -64,9 +73,17 @@ class Queries:
 
 
 def fed(table: str) -> str:
-    """What the change feed calls a table: `public.orders`; Weft's own are `tasks` and the like."""
+    """What the change feed calls a table: `public.orders`; Weft's own are `tasks` and the like. InvalidInput if it never
+    tells of it: who watches would be shown it once, and wait for ever."""
     schema, _, own = table.rpartition(".")
-    return own if schema == "weft" else f"{schema or 'public'}.{own}"
+    if (known := _OVER.get(table)) is not None:
+        return known
+    if schema not in _OURS:
+        return f"{schema or 'public'}.{own}"
+    if schema == "weft" and own in FED:
+        return own
+    told = ", ".join(f"weft.{one}" for one in sorted(FED))
+    raise errors.InvalidInput(f"nobody is told when {table} changes; name those of {told} that the query hangs on")
 
 
 def _shape(function: Function) -> type[msgspec.Struct]:

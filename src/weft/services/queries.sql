@@ -146,15 +146,24 @@ select exists (
 
 -- Somebody who is no worker takes a task that waits: with a lease of its own, as one over HTTP would.
 -- name: take_task
-update weft.tasks as t
-set state = 'running',
-    attempt = t.attempt + 1,
-    claimed_at = weft.now(),
-    started_at = weft.now(),
-    lease_token = %(token)s::uuid,
-    lease_until = weft.now() + %(lease)s
-where t.id = %(id)s::uuid and t.org_id = %(org_id)s::uuid and t.state <> 'running' and t.cancel_requested_at is null
-returning t.id;
+with taken as (
+    update weft.tasks as t
+    set state = 'running',
+        attempt = t.attempt + 1,
+        claimed_at = weft.now(),
+        started_at = weft.now(),
+        lease_token = %(token)s::uuid,
+        lease_until = weft.now() + %(lease)s
+    where t.id = %(id)s::uuid and t.org_id = %(org_id)s::uuid and t.state <> 'running' and t.cancel_requested_at is null
+    returning t.id
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', array[k.id]
+    from taken as k
+)
+select k.id
+from taken as k;
 
 -- Whoever held it does not any more.
 -- name: fence_task

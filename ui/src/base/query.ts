@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { get, Refused, type Args, type Json, type Paged } from "./api";
 import { Calm, oneAtATime } from "./calm";
 import { joined } from "./paging";
-import { live, type Pushed } from "./live";
+import { live, type Live, type Pushed } from "./live";
 
 export interface Read<T> {
   data: T | null;
@@ -139,8 +139,8 @@ export function useLive<T>(subject: string | null, args: Record<string, Json> = 
   return state.key === key ? state : { data: null, ended: null };
 }
 
-/** Calls when a subject changes: for lists, which are read again. The first push is only what there is. Where the server has
-    no such subject, every `poll` milliseconds while the page is seen. */
+/** Calls when a subject changes: for lists, which are read again. Where the server has no such subject, every `poll`
+    milliseconds while the page is seen. */
 export function useChange(subject: string | null, args: Record<string, Json>, changed: () => void, poll = 4000): void {
   const key = subject === null ? null : subject + JSON.stringify(args);
   const last = useRef({ changed, args });
@@ -148,20 +148,24 @@ export function useChange(subject: string | null, args: Record<string, Json>, ch
   const [polls, setPolls] = useState<string | null>(null);
   useEffect(() => {
     if (subject === null) return;
-    let first = true;
-    return live.watch(subject, last.current.args, {
-      push: () => {
-        if (!first) last.current.changed();
-        first = false;
-      },
-      end: () => setPolls(key),
-    });
+    return watchChange(live, subject, last.current.args, { changed: () => last.current.changed(), end: () => setPolls(key) });
   }, [subject, key]);
   useEffect(() => {
     if (polls === null || polls !== key) return;
     const timer = setInterval(() => document.hidden || last.current.changed(), poll);
     return () => clearInterval(timer);
   }, [polls, key, poll]);
+}
+
+/** Calls for whatever the list may not show yet. What is pushed first was looked at after the list was asked for, so that something
+    may have changed in between: the list is read once more. What others on the page were pushed before is older than the list. */
+export function watchChange(
+  from: Pick<Live, "watch">, subject: string, args: Record<string, Json>, told: { changed: () => void; end: () => void },
+): () => void {
+  let before = true;
+  const stop = from.watch(subject, args, { push: () => before || told.changed(), end: told.end });
+  before = false;
+  return stop;
 }
 
 /** Calls every so many milliseconds while the page is seen: for what nobody tells of. */

@@ -316,6 +316,14 @@ feed as (
     union all
     select 'runs', 'UPDATE', %(run_ids)s::uuid[]
     where cardinality(%(run_ids)s::uuid[]) > 0
+    union all
+    select 'steps', s.op, case when cardinality(s.ids) <= 100 then s.ids end
+    from (
+        values
+            ('INSERT', %(begun_ids)s::uuid[] || %(made_ids)s::uuid[]),
+            ('UPDATE', %(ended_ids)s::uuid[] || %(changed_ids)s::uuid[])
+    ) as s (op, ids)
+    where cardinality(s.ids) > 0
 )
 select
     (select array_agg(t.id::text) from task as t where t.state = 'running'),

@@ -1,5 +1,24 @@
 -- What people do to runs, and what the leader sees to.
 
+-- How a statement ends that changed tasks, or steps: the feed hears of those in `changed`.
+-- piece: tell_tasks
+insert into weft.change_inbox (table_name, op, ids)
+select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
+from changed as c
+having count(*) > 0
+
+-- piece: tell_steps
+insert into weft.change_inbox (table_name, op, ids)
+select 'steps', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
+from changed as c
+having count(*) > 0
+
+-- piece: tell_steps_gone
+insert into weft.change_inbox (table_name, op, ids)
+select 'steps', 'DELETE', case when count(*) <= 100 then array_agg(c.id) end
+from changed as c
+having count(*) > 0
+
 -- The steps of a run's entry, for whoever decides about all of them.
 -- name: entry_steps
 select
@@ -11,31 +30,35 @@ order by s.id;
 
 -- Back to how they were before they began.
 -- name: reset_steps
-update weft.steps as s
-set state = v.state,
-    succeeded = v.succeeded,
-    failed = v.failed,
-    skipped = v.skipped,
-    decided = v.decided,
-    parts = 0,
-    parts_ended = 0,
-    parts_failed = 0,
-    parts_made = 0,
-    parts_started = 0,
-    block = null,
-    params = null,
-    task_id = null,
-    output = null,
-    error = null,
-    attempt = 0,
-    reruns = s.reruns + 1,
-    started_at = null,
-    finished_at = case when v.state <> 'pending' then weft.now() end
-from unnest(
-    %(ids)s::uuid[], %(states)s::text[], %(succeeded)s::integer[], %(failed)s::integer[], %(skipped)s::integer[],
-    %(decided)s::boolean[]
-) as v (id, state, succeeded, failed, skipped, decided)
-where s.id = any(array[v.id]);
+with changed as (
+    update weft.steps as s
+    set state = v.state,
+        succeeded = v.succeeded,
+        failed = v.failed,
+        skipped = v.skipped,
+        decided = v.decided,
+        parts = 0,
+        parts_ended = 0,
+        parts_failed = 0,
+        parts_made = 0,
+        parts_started = 0,
+        block = null,
+        params = null,
+        task_id = null,
+        output = null,
+        error = null,
+        attempt = 0,
+        reruns = s.reruns + 1,
+        started_at = null,
+        finished_at = case when v.state <> 'pending' then weft.now() end
+    from unnest(
+        %(ids)s::uuid[], %(states)s::text[], %(succeeded)s::integer[], %(failed)s::integer[], %(skipped)s::integer[],
+        %(decided)s::boolean[]
+    ) as v (id, state, succeeded, failed, skipped, decided)
+    where s.id = any(array[v.id])
+    returning s.id
+)
+-- use: tell_steps
 
 -- Everything inside of these steps: their elements, what they called, what caught them.
 -- name: drop_inside
@@ -57,9 +80,13 @@ with recursive gone as (
     from gone as g
     join weft.steps as s
         on s.run_id = %(run_id)s::uuid and s.frame_id = g.id
+),
+changed as (
+    delete from weft.steps as s
+    where s.id = any(array(select g.id from gone as g))
+    returning s.id
 )
-delete from weft.steps as s
-where s.id = any(array(select g.id from gone as g));
+-- use: tell_steps_gone
 
 -- name: set_run_state
 with changed as (
@@ -81,13 +108,17 @@ set reruns = r.reruns + 1,
 where r.id = %(id)s::uuid;
 
 -- name: cancel_steps
-update weft.steps as s
-set state = 'cancelled', decided = true, finished_at = weft.now()
-where s.run_id = %(run_id)s::uuid and s.state in ('pending', 'running');
+with changed as (
+    update weft.steps as s
+    set state = 'cancelled', decided = true, finished_at = weft.now()
+    where s.run_id = %(run_id)s::uuid and s.state in ('pending', 'running')
+    returning s.id
+)
+-- use: tell_steps
 
 -- Asks for the end of the tasks of a run, as weft.cancel does for one.
 -- name: cancel_tasks
-with asked as (
+with changed as (
     update weft.tasks as t
     set cancel_requested_at = coalesce(t.cancel_requested_at, weft.now()),
         state = case t.state when 'running' then t.state else 'blocked' end
@@ -103,44 +134,56 @@ with asked as (
         )))
     returning t.id
 )
-insert into weft.change_inbox (table_name, op, ids)
-select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(a.id) end
-from asked as a
-having count(*) > 0;
+-- use: tell_tasks
 
 -- A run that stands still: what waits of it leaves the claim order.
 -- name: hold_tasks
-update weft.tasks as t
-set state = 'blocked'
-where t.id = any(array(
-        select s.task_id
-        from weft.steps as s
-        where s.run_id = %(run_id)s::uuid and s.state = 'running' and s.task_id is not null
-    ))
-    and t.state in ('ready', 'scheduled');
+with changed as (
+    update weft.tasks as t
+    set state = 'blocked'
+    where t.id = any(array(
+            select s.task_id
+            from weft.steps as s
+            where s.run_id = %(run_id)s::uuid and s.state = 'running' and s.task_id is not null
+        ))
+        and t.state in ('ready', 'scheduled')
+    returning t.id
+)
+-- use: tell_tasks
 
 -- What goes back into the queue while its run stands still. A statement of its own after the one that put it there, so
 -- that a pause which committed in between is seen; one that commits after it may let this one try more through.
 -- name: hold_returned
-update weft.tasks as t
-set state = 'blocked'
-from weft.runs as r
-where t.id = any(%(ids)s::uuid[])
-    and t.state in ('ready', 'scheduled')
-    and r.id = any(array[t.run_id])
-    and r.state = 'paused';
+with changed as (
+    update weft.tasks as t
+    set state = 'blocked'
+    from weft.runs as r
+    where t.id = any(%(ids)s::uuid[])
+        and t.state in ('ready', 'scheduled')
+        and r.id = any(array[t.run_id])
+        and r.state = 'paused'
+    returning t.id
+)
+-- use: tell_tasks
 
 -- name: free_tasks
-update weft.tasks as t
-set state = case when t.run_at > weft.now() then 'scheduled' else 'ready' end
-where t.id = any(array(
-        select s.task_id
-        from weft.steps as s
-        where s.run_id = %(run_id)s::uuid and s.state = 'running' and s.task_id is not null
-    ))
-    and t.state = 'blocked'
-    and t.cancel_requested_at is null
-returning t.queue;
+with changed as (
+    update weft.tasks as t
+    set state = case when t.run_at > weft.now() then 'scheduled' else 'ready' end
+    where t.id = any(array(
+            select s.task_id
+            from weft.steps as s
+            where s.run_id = %(run_id)s::uuid and s.state = 'running' and s.task_id is not null
+        ))
+        and t.state = 'blocked'
+        and t.cancel_requested_at is null
+    returning t.id, t.queue
+),
+feed as (
+    -- use: tell_tasks
+)
+select c.queue
+from changed as c;
 
 -- Runs with facts that nobody has taken: whoever held the lock looked before they were there.
 -- name: runs_told
@@ -218,6 +261,13 @@ with old as (
 steps as (
     delete from weft.steps as s
     where s.run_id = any(array(select o.id from old as o))
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select f.table_name, 'DELETE', case when f.table_name = 'runs' and count(*) <= 100 then array_agg(o.id) end
+    from old as o
+    cross join (values ('runs'), ('steps')) as f (table_name)
+    group by f.table_name
 )
 delete from weft.runs as r
 where r.id = any(array(select o.id from old as o));
@@ -291,15 +341,23 @@ with recursive gone as (
     from gone as g
     join weft.steps as s
         on s.run_id = %(run_id)s::uuid and s.frame_id = g.id
+),
+changed as (
+    delete from weft.steps as s
+    where s.id = any(array(select g.id from gone as g))
+    returning s.id
 )
-delete from weft.steps as s
-where s.id = any(array(select g.id from gone as g));
+-- use: tell_steps_gone
 
 -- What they came to before is forgotten.
 -- name: forget_endings
-update weft.steps as s
-set output = null, error = null, finished_at = null
-where s.id = any(%(ids)s::uuid[]);
+with changed as (
+    update weft.steps as s
+    set output = null, error = null, finished_at = null
+    where s.id = any(%(ids)s::uuid[])
+    returning s.id
+)
+-- use: tell_steps
 
 -- Asks for the end of the tasks of a step and of all inside of it.
 -- name: cancel_below
@@ -313,14 +371,11 @@ with recursive inside as (
     join weft.steps as s
         on s.run_id = %(run_id)s::uuid and s.frame_id = i.id
 ),
-asked as (
+changed as (
     update weft.tasks as t
     set cancel_requested_at = coalesce(t.cancel_requested_at, weft.now()),
         state = case t.state when 'running' then t.state else 'blocked' end
     where t.id = any(array(select i.task_id from inside as i where i.task_id is not null))
     returning t.id
 )
-insert into weft.change_inbox (table_name, op, ids)
-select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(a.id) end
-from asked as a
-having count(*) > 0;
+-- use: tell_tasks

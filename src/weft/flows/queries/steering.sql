@@ -18,15 +18,26 @@ for update;
 
 -- Stands still until it is let go.
 -- name: hold_wake_up
-update weft.tasks as t
-set state = 'blocked'
-where t.id = %(id)s::uuid and t.state <> 'running';
+with changed as (
+    update weft.tasks as t
+    set state = 'blocked'
+    where t.id = %(id)s::uuid and t.state <> 'running'
+    returning t.id
+)
+-- use: tell_tasks
 
 -- name: free_wake_up
-update weft.tasks as t
-set state = 'ready', run_at = weft.now()
-where t.id = %(id)s::uuid and t.state in ('blocked', 'scheduled')
-returning weft.wake(t.org_id, t.lane);
+with changed as (
+    update weft.tasks as t
+    set state = 'ready', run_at = weft.now()
+    where t.id = %(id)s::uuid and t.state in ('blocked', 'scheduled')
+    returning t.id, t.org_id, t.lane
+),
+feed as (
+    -- use: tell_tasks
+)
+select weft.wake(c.org_id, c.lane)
+from changed as c;
 
 -- name: set_workflow_state
 with changed as (
@@ -53,7 +64,8 @@ task as (
     returning org_id, lane
 ),
 feed as (
-    insert into weft.change_inbox (table_name, op, ids) values ('runs', 'UPDATE', array[%(id)s::uuid])
+    insert into weft.change_inbox (table_name, op, ids)
+    values ('runs', 'UPDATE', array[%(id)s::uuid]), ('tasks', 'INSERT', array[%(id)s::uuid])
 )
 update weft.runs as r
 set state = 'running', error = null, output = null, finished_at = null, reruns = r.reruns + 1
@@ -69,13 +81,21 @@ order by s.number desc
 limit 1;
 
 -- name: drop_step
-delete from weft.steps as s
-where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null;
+with changed as (
+    delete from weft.steps as s
+    where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null
+    returning s.id
+)
+-- use: tell_steps_gone
 
 -- name: give_step
-update weft.steps as s
-set state = 'skipped', output = %(output)s::jsonb, error = null, finished_at = weft.now()
-where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null and s.state in ('failed', 'pending');
+with changed as (
+    update weft.steps as s
+    set state = 'skipped', output = %(output)s::jsonb, error = null, finished_at = weft.now()
+    where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null and s.state in ('failed', 'pending')
+    returning s.id
+)
+-- use: tell_steps
 
 -- name: fork_workflow
 with forked as (

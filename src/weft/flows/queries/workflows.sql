@@ -74,12 +74,6 @@ join weft.steps as s
 where s.operation is not null and (s.number > v.known or s.state = 'pending')
 order by s.run_id, s.number;
 
--- name: load_messages
-select m.run_id::text, m.id, m.kind, m.name, m.value::text, m.error
-from weft.messages as m
-where m.run_id = any(%(ids)s::uuid[])
-order by m.id;
-
 -- Runs of this node that were told something while they run. The mark stays: who parks the run must see it, for what we
 -- read here may come too late for the run.
 -- name: told_workflows
@@ -112,6 +106,7 @@ kept as (
         error = excluded.error,
         finished_at = excluded.finished_at
     where s.state = 'pending'
+    returning s.id, s.xmax = 0 as is_new
 ),
 undone as (
     update weft.steps as s
@@ -120,6 +115,7 @@ undone as (
     join held as h
         on h.id = v.run_id
     where s.run_id = v.run_id and s.frame_id = v.run_id and s.node = v.node and s.element = -1 and not s.catching
+    returning s.id
 ),
 heard as (
     delete from weft.messages as m
@@ -149,6 +145,22 @@ told as (
     join held as h
         on h.id = v.run_id
     where r.id = any(array[v.run_id])
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'runs', 'UPDATE', case when count(*) <= 100 then array_agg(h.id) end
+    from held as h
+    having count(*) > 0
+    union all
+    select 'steps', c.op, case when count(*) <= 100 then array_agg(c.id) end
+    from (
+        select k.id, case when k.is_new then 'INSERT' else 'UPDATE' end
+        from kept as k
+        union all
+        select u.id, 'UPDATE'
+        from undone as u
+    ) as c (id, op)
+    group by c.op
 )
 
 -- Checkpoints of many runs in one commit, each fenced by the lease of its run's task: the row is locked against rescue
@@ -218,47 +230,52 @@ sent as (
     from held as h
     where h.ended and h.place is not null and h.parent_run_id is not null
     returning run_id
-),
-feed as (
-    insert into weft.change_inbox (table_name, op, ids)
-    select 'runs', 'UPDATE', case when count(*) <= 100 then array_agg(h.id) end
-    from held as h
-    having count(*) > 0
 )
 select array(select distinct s.run_id::text from sent as s);
 
 -- A run waits: its task sleeps until a time, or until it is told something, or stands still.
 -- name: park
-update weft.tasks as t
-set state = case
-        when v.hold or t.cancel_requested_at is not null then 'blocked'
-        when t.told or v.due <= weft.now() then 'ready'
-        else 'scheduled'
-    end,
-    run_at = case when t.told then weft.now() else coalesce(v.due, timestamptz '9000-01-01 00:00:00+00') end,
-    told = false,
-    plain = t.concurrency_key is null,
-    limited = false,
-    uncounted = t.uncounted + 1,
-    losses = 0,
-    payload = coalesce(v.payload::jsonb, t.payload),
-    node_id = null,
-    lease_token = null,
-    lease_until = null,
-    claimed_at = null,
-    started_at = null,
-    progress = null,
-    progress_message = null
-from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(dues)s::timestamptz[], %(holds)s::boolean[], %(payloads)s::text[])
-    as v (id, token, due, hold, payload)
-where t.id = any(array[v.id]) and t.lease_token = v.token
-returning t.id::text, t.state, t.queue;
+with changed as (
+    update weft.tasks as t
+    set state = case
+            when v.hold or t.cancel_requested_at is not null then 'blocked'
+            when t.told or v.due <= weft.now() then 'ready'
+            else 'scheduled'
+        end,
+        run_at = case when t.told then weft.now() else coalesce(v.due, timestamptz '9000-01-01 00:00:00+00') end,
+        told = false,
+        plain = t.concurrency_key is null,
+        limited = false,
+        uncounted = t.uncounted + 1,
+        losses = 0,
+        payload = coalesce(v.payload::jsonb, t.payload),
+        node_id = null,
+        lease_token = null,
+        lease_until = null,
+        claimed_at = null,
+        started_at = null,
+        progress = null,
+        progress_message = null
+    from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(dues)s::timestamptz[], %(holds)s::boolean[], %(payloads)s::text[])
+        as v (id, token, due, hold, payload)
+    where t.id = any(array[v.id]) and t.lease_token = v.token
+    returning t.id, t.state, t.queue
+),
+feed as (
+    -- use: tell_tasks
+)
+select c.id::text, c.state, c.queue
+from changed as c;
 
 -- Nobody holds a run's past against it once it has got further.
 -- name: forgive
-update weft.tasks as t
-set losses = 0
-where t.id = any(%(ids)s::uuid[]) and t.losses > 0;
+with changed as (
+    update weft.tasks as t
+    set losses = 0
+    where t.id = any(%(ids)s::uuid[]) and t.losses > 0
+    returning t.id
+)
+-- use: tell_tasks
 
 -- Runs that have messages nobody woke them for; those whose task somebody holds are left for the next look.
 -- name: wake_workflows
@@ -270,7 +287,7 @@ with message as materialized (
     limit %(take)s
 ),
 task as materialized (
-    select t.id
+    select t.id, t.state
     from weft.tasks as t
     where t.id = any(array(select m.run_id from message as m))
     order by t.id
@@ -288,44 +305,25 @@ heard as (
     update weft.messages as m
     set heard = true
     where m.id = any(array(select g.id from message as g where g.run_id = any(array(select k.id from task as k))))
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(k.id) end
+    from task as k
+    where k.state = 'scheduled'
+    having count(*) > 0
 )
 select w.queue
 from woken as w;
 
--- Messages to runs that are over.
--- name: drop_messages
-delete from weft.messages as m
-where m.id = any(array(
-    select u.id
-    from weft.messages as u
-    where not u.heard and not exists (select from weft.tasks as t where t.id = u.run_id)
-    order by u.id
-    limit %(take)s
-));
-
--- Answers that nobody has waited for this long.
--- name: drop_answers
-delete from weft.answers as a
-where a.message_id = any(array(
-    select o.message_id
-    from weft.answers as o
-    where o.at < weft.now() - %(keep)s::interval
-    order by o.at
-    limit %(take)s
-));
-
--- What a run answered to a request, and whether it is over.
--- name: read_answer
-select a.message_id is not null, a.value, a.refused, r.finished_at is not null, r.state
-from weft.runs as r
-left join weft.answers as a
-    on a.message_id = %(message)s::bigint and a.run_id = r.id
-where r.id = %(run)s::uuid and r.org_id = %(org)s::uuid and r.kind = 'workflow';
-
 -- A run begins again with other arguments: what it did before is not looked at any more.
 -- name: forget_steps
-delete from weft.steps as s
-where s.run_id = any(%(ids)s::uuid[]) and s.operation is not null;
+with changed as (
+    delete from weft.steps as s
+    where s.run_id = any(%(ids)s::uuid[]) and s.operation is not null
+    returning s.id
+)
+-- use: tell_steps_gone
 
 -- name: renew_runs
 update weft.runs as r

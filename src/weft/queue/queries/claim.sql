@@ -265,6 +265,13 @@ with picked as materialized (
 
 -- Ready work whose key turned out full waits outside the claim index.
 -- name: block
-update weft.tasks as t
-set state = 'blocked'
-where t.id = any(%(ids)s::uuid[]) and t.state = 'ready';
+with changed as (
+    update weft.tasks as t
+    set state = 'blocked'
+    where t.id = any(%(ids)s::uuid[]) and t.state = 'ready'
+    returning t.id
+)
+insert into weft.change_inbox (table_name, op, ids)
+select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(c.id) end
+from changed as c
+having count(*) > 0;

@@ -265,11 +265,21 @@ by_claim_order as (
         for update skip locked
     ) as n
     where not k.strict
+),
+let_in as (
+    update weft.tasks as t
+    set state = 'ready'
+    where t.id = any(array(select o.id from in_order as o union all select c.id from by_claim_order as c))
+    returning t.id, t.queue
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(l.id) end
+    from let_in as l
+    having count(*) > 0
 )
-update weft.tasks as t
-set state = 'ready'
-where t.id = any(array(select o.id from in_order as o union all select c.id from by_claim_order as c))
-returning t.queue;
+select l.queue
+from let_in as l;
 
 -- Queued tasks somebody asked to end (weft.cancel only marks them); settle ends them.
 -- As tasks_past_cancel: those who were asked first, then their state.

@@ -74,16 +74,25 @@ left join weft.queues as q
 group by f.lane, f.plain;
 
 -- A heartbeat: the lease begins anew by the database's clock. A row without a lease of its own keeps none.
+-- Only how far an attempt is, if that is new, is told to the feed.
 -- name: extend_leases
+with
+-- use: progressing
+,
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(p.id) end
+    from progressing as p
+    where p.news
+    having count(*) > 0
+)
 update weft.tasks as t
 set lease_until = case when t.lease_until is not null then weft.now() + coalesce(t.heartbeat_timeout, %(lease)s) end,
-    progress = coalesce(v.progress, t.progress),
-    progress_message = coalesce(v.message, t.progress_message),
-    started_at = coalesce(t.started_at, t.claimed_at + v.started * interval '1 second')
-from unnest(
-    %(ids)s::uuid[], %(tokens)s::uuid[], %(progress)s::smallint[], %(messages)s::text[], %(started)s::double precision[]
-) as v (id, token, progress, message, started)
-where t.id = any(array[v.id]) and t.lease_token = v.token
+    progress = p.progress,
+    progress_message = p.message,
+    started_at = p.started_at
+from progressing as p
+where t.id = any(array[p.id])
 returning
     t.id::text, t.org_id::text, t.attempt, t.node_id::text, t.cancel_requested_at is not null,
     coalesce(t.claimed_at + t.timeout < weft.now(), false),

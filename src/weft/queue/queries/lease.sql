@@ -5,16 +5,48 @@ select t.id::text, t.cancel_requested_at + %(grace)s <= weft.now()
 from weft.tasks as t
 where t.node_id = %(node_id)s and t.cancel_requested_at is not null and t.state = 'running';
 
+-- How far attempts are, as they would be with what was said of them; `news` if that is not what the row has.
+-- piece: progressing
+progressing as materialized (
+    select s.id, s.progress, s.message, s.started_at, (s.progress, s.message, s.started_at) is distinct from s.known as news
+    from (
+        select
+            t.id,
+            coalesce(v.progress, t.progress) as progress,
+            coalesce(v.message, t.progress_message) as message,
+            coalesce(t.started_at, t.claimed_at + v.started * interval '1 second') as started_at,
+            (t.progress, t.progress_message, t.started_at) as known
+        from unnest(
+            %(ids)s::uuid[], %(tokens)s::uuid[], %(progress)s::smallint[], %(messages)s::text[],
+            %(started)s::double precision[]
+        ) as v (id, token, progress, message, started)
+        join weft.tasks as t
+            on t.id = any(array[v.id])
+        where t.lease_token = v.token
+        for update of t
+    ) as s
+)
+
+-- Writes and tells only what is new: a worker says the same again and again. Answers whose lease holds.
 -- name: report_progress
-update weft.tasks as t
-set progress = coalesce(v.progress, t.progress),
-    progress_message = coalesce(v.message, t.progress_message),
-    started_at = coalesce(t.started_at, t.claimed_at + v.started * interval '1 second')
-from unnest(
-    %(ids)s::uuid[], %(tokens)s::uuid[], %(progress)s::smallint[], %(messages)s::text[], %(started)s::double precision[]
-) as v (id, token, progress, message, started)
-where t.id = any(array[v.id]) and t.lease_token = v.token
-returning t.id::text;
+with
+-- use: progressing
+,
+written as (
+    update weft.tasks as t
+    set progress = p.progress, progress_message = p.message, started_at = p.started_at
+    from progressing as p
+    where t.id = any(array[p.id]) and p.news
+    returning t.id
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(w.id) end
+    from written as w
+    having count(*) > 0
+)
+select p.id::text
+from progressing as p;
 
 -- Which of these a worker still holds. It asks after it was taken for dead.
 -- name: still_held
