@@ -195,6 +195,9 @@ async def test_code_is_checked_against_every_unfinished_run(app: App, database_u
     changed = App(database_url=database_url)
 
     @changed.step
+    async def give_back(n: int) -> None: ...
+
+    @changed.step
     async def look(n: int) -> int:
         return n
 
@@ -253,3 +256,120 @@ async def test_a_blocked_run_goes_on_with_the_code_that_fits(app: App) -> None:
     await app.runs.resume(run.id)
     await run_pending(app)
     assert await app.runs.result(run.id, timeout=30) == "a"
+
+
+async def test_a_run_cancelled_before_it_began_does_nothing(app: App) -> None:
+    done = declare(app)
+    runs = [await app.start(done["plain"], 1), await app.start(done["plain"], 2)]
+    done["broken"] = False
+    await app.runs.pause(runs[1].id)
+    for run in runs:
+        await app.runs.cancel(run.id)
+    await run_pending(app)
+    assert [(await app.runs.get(run.id)).state for run in runs] == ["cancelled", "cancelled"]
+    assert [await app.runs.steps(run.id) for run in runs] == [[], []]
+
+
+async def test_a_run_paused_before_it_began_sees_the_same_times_each_time(app: App) -> None:
+    times: list[dt.datetime] = []
+
+    @app.workflow
+    async def looks() -> None:
+        times.append(app.now())
+        await app.wait_for("go")
+
+    clock = await Clock.install(app)
+    run = await app.start(looks)
+    await app.runs.pause(run.id)
+    assert await run_pending(app) == 0
+    await clock.advance(dt.timedelta(hours=1))
+    await app.runs.resume(run.id)
+    await run_pending(app)
+    await app.signal(run.id, "go")
+    await run_pending(app)
+    assert len(times) == 2 and times[0] == times[1]
+
+
+async def test_a_step_whose_failure_was_caught_is_left_alone_by_retry(app: App) -> None:
+    done: dict[str, Any] = {"broken": True, "calls": []}
+
+    @app.step
+    async def shaky(name: str) -> str:
+        done["calls"].append(name)
+        if done["broken"]:
+            raise ValueError("broken")
+        return name
+
+    @app.step
+    async def note(name: str) -> str:
+        done["calls"].append(name)
+        return name
+
+    @app.workflow
+    async def copes() -> str:
+        try:
+            await shaky("first")
+        except errors.StepFailed:
+            await note("second")
+        return str(await shaky("third"))
+
+    @app.workflow
+    async def gives_up() -> None:
+        try:
+            await shaky("first")
+        except errors.StepFailed:
+            await note("second")
+            raise
+
+    @app.workflow
+    async def stumbles() -> str:
+        try:
+            await shaky("first")
+        except errors.StepFailed:
+            await note("second")
+        if done["broken"]:
+            raise ValueError("in the code itself")
+        return "mended"
+
+    coped, gave_up, stumbled = [await app.start(one) for one in (copes, gives_up, stumbles)]
+    await run_pending(app)
+    done["broken"], done["calls"] = False, []
+    assert await app.runs.retry(coped.id) == "shaky#3"
+    with pytest.raises(errors.Conflict, match=r"went on after shaky#1 failed.*fork"):
+        await app.runs.retry(gave_up.id)
+    with pytest.raises(errors.Conflict, match=r"went on after shaky#1 failed.*fork"):
+        await app.runs.skip(gave_up.id, "shaky#1")
+    with pytest.raises(errors.Conflict, match="went on"):
+        await app.runs.skip(stumbled.id, "shaky#1")
+    assert await app.runs.retry(stumbled.id) is None
+    await run_pending(app)
+    assert await app.runs.result(coped.id, timeout=30) == "third"
+    assert await app.runs.result(stumbled.id, timeout=30) == "mended"
+    assert (await app.runs.get(gave_up.id)).state == "failed"
+    assert done["calls"] == ["third"]
+
+
+async def test_all_that_failed_together_are_tried_again_together(app: App) -> None:
+    done: dict[str, Any] = {"broken": True, "calls": []}
+
+    @app.step
+    async def part(n: int) -> int:
+        done["calls"].append(n)
+        if done["broken"] and n % 2:
+            raise ValueError("odd")
+        return n
+
+    @app.workflow
+    async def whole() -> int:
+        try:
+            return int(sum(await app.gather(*[part(n) for n in range(6)])))
+        except errors.StepFailed as error:
+            raise RuntimeError("some failed") from error
+
+    run = await app.start(whole)
+    await run_pending(app)
+    done["broken"], done["calls"] = False, []
+    await app.runs.retry(run.id)
+    await run_pending(app)
+    assert await app.runs.result(run.id, timeout=30) == 15
+    assert sorted(done["calls"]) == [1, 3, 5]

@@ -1,4 +1,5 @@
-"""What runs hear while they are under way here: signals, and that somebody wants them to stop."""
+"""What runs hear while they are under way here: signals, and that somebody wants them to stop. And what others hear of them:
+which steps take long. One that does not is never told of before it is over, for that would be a write for each."""
 
 import asyncio
 import logging
@@ -23,13 +24,20 @@ async def look(database: Database, lives: Mapping[str, Live], *, node_id: str) -
         long = [id for id, live in lives.items() if time.monotonic() - live.began > _LOOK]
         if not long:
             continue
+        doing = {id: lives[id].doing() for id in long}
+        news = [id for id in long if doing[id] != lives[id].shown]
         try:
             async with database.tx() as tx:
+                if news:
+                    await workflows.show(tx, [(id, lives[id].task.token, doing[id]) for id in news])
                 told = await workflows.told(tx, node_id, long)
                 found = await workflows.messages(tx, told) if told else {}
         except errors.WeftError as error:
             log.warning("cannot look for messages to runs: %s", error)
             continue
+        for id in news:
+            if id in lives:
+                lives[id].shown = doing[id]
         for id, messages in found.items():
             live = lives.get(id)
             if live is not None and messages[-1] not in live.messages:
