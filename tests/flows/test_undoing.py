@@ -156,6 +156,7 @@ async def test_a_compensation_that_waits_for_its_next_attempt_holds_no_worker_an
     await app.signal(run.id, "go")
     await run_pending(app)
     assert (await state(app, run.id), done["undone"]) == ("compensating", ["b"])
+    assert "a compensation of it failed and is tried again at" in (await app.runs.explain(run.id)).summary
     await app.signal(run.id, "unknown")
     await run_pending(app)
     assert (await state(app, run.id), done["undone"]) == ("compensating", ["b"])  # woken too early

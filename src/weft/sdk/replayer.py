@@ -46,8 +46,8 @@ class Replayer:
         self.new_markers: list[str] = []
         self.told: list[Record] = []
         """Every record so far, in order."""
-        self._since: list[int] = []
-        """For each of them, how many the code had been told when it asked for it."""
+        self._begun: list[tuple[int, str]] = []
+        """For each of them, how many the code had been told when it asked for it, and in which branch it did."""
         self.issued: dict[str, Operation] = {}
         self.wanted: list[Operation] = []
         """Asked for since the last look."""
@@ -99,7 +99,7 @@ class Replayer:
         else:
             operation.over(None, _raised(record))
         self.told.append(record)
-        self._since.append(operation.since)
+        self._begun.append((operation.since, operation.branch.path))
         if record.at is not None:
             self._now = max(self._now, record.at)
         self._wake(operation)
@@ -110,12 +110,15 @@ class Replayer:
         steps = [one.details["node"] for one in failures]
         if not steps:
             return Cause([])
-        nodes = [_node(record) for record in self.told]
-        first = min(nodes.index(one) for one in steps)
-        went_on = [node for node, since in zip(nodes, self._since, strict=True) if since > first and node not in steps]
-        if went_on and wrapped:
+        nodes = {_node(record): index for index, record in enumerate(self.told)}
+        failed = [(nodes[one], self._begun[nodes[one]][1]) for one in steps]
+        after = next((
+            node for node, (since, path) in zip(nodes, self._begun, strict=True)
+            if node not in steps and any([since > index and _follows(path, own) for index, own in failed])
+        ), None)  # fmt: skip
+        if after is not None and wrapped:
             return Cause([])  # an error of the code itself, which had coped with the step's
-        return Cause(steps, went_on[0] if went_on else None)
+        return Cause(steps, after)
 
     def take_wanted(self) -> list[Operation]:
         wanted, self.wanted = self.wanted, []
@@ -354,6 +357,11 @@ def _failures(error: BaseException | None) -> tuple[list[errors.WeftError], bool
             return [error, *beside], wrapped
         wrapped, error = True, error.__cause__ or error.__context__
     return [], wrapped
+
+
+def _follows(path: str, own: str) -> bool:
+    """Whether what a branch does may follow from what happened in another: not if they only run beside each other."""
+    return path.startswith(own) or own.startswith(path)
 
 
 def _node(record: Record) -> str:
