@@ -119,4 +119,4 @@ def _table(found: Gathered) -> RenderableType:
          output.moment(one["declared_at"]))
         for one in found.items
     ]  # fmt: skip
-    return output.rows(("workflow", "version", "queue", "signals", "since"), rows, empty="no workflows are declared")
+    return output.rows(("workflow", "version", "queue", "signals", "declared"), rows, empty="no workflows are declared")

@@ -214,10 +214,11 @@ async def told(tx: Tx, node_id: str, runs: Sequence[str]) -> list[str]:
     return [row[0] for row in await tx.rows(SQL.told_workflows, {"node_id": node_id, "ids": list(runs)})]
 
 
-async def show(tx: Tx, doing: Sequence[tuple[str, str, str]]) -> None:
-    """Which steps take long just now: (run, token, steps)."""
+async def show(tx: Tx, doing: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Tells which steps take long just now: (run, token, steps); answers the runs of which it was told."""
     runs, tokens, said = zip(*doing, strict=True)
-    await tx.run(SQL.show_workflows, {"ids": list(runs), "tokens": list(tokens), "doing": list(said)})
+    rows = await tx.rows(SQL.show_workflows, {"ids": list(runs), "tokens": list(tokens), "doing": list(said)})
+    return [row[0] for row in rows]
 
 
 async def forgive(tx: Tx, runs: Sequence[str]) -> None:

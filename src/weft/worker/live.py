@@ -47,10 +47,12 @@ class Live:
         self.stopping = False
         """Whether its runner was cancelled because a message asks for it."""
         self.undoing = False
-        self.alone: str | None = None
-        """The step that runs while nothing else does, by name#position."""
+        self.alone: tuple[str, str] | None = None
+        """The step that runs while nothing else does: its name and position."""
         self.shown = ""
         """What others were told that it does."""
+        self._seen = ""
+        """What it did at the last look."""
         self._taken: set[int] = set()
         self._time = heard
         self._number = max((one.number for one in self.history), default=0)
@@ -119,11 +121,14 @@ class Live:
         del self.waits[first.position]
         return Record(self.next_number(), first.position, first.kind, first.name, True, at=now)
 
-    def doing(self) -> str:
-        """The steps that run, as others are told."""
+    def look(self) -> str:
+        """The steps that run, as others are told: only if they did at the last look too."""
         issued = self.replayer.issued
-        beside = [f"{issued[one].name}#{one}" for one in self.running if one in issued]
-        return ", ".join([*beside, *([self.alone] if self.alone else [])])
+        steps = [(issued[one].name, one) for one in self.running if one in issued]
+        if self.alone is not None:
+            steps.append(self.alone)
+        before, self._seen = self._seen, ", ".join([f"{name}#{position}" for name, position in steps])
+        return self._seen if self._seen == before else ""
 
     def due(self) -> dt.datetime | None:
         """When the next thing happens by itself."""

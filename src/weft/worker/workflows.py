@@ -174,7 +174,7 @@ class Executor:
             await self._save(live)
             # a transaction is a task of its own: whoever stops the run must not cut off its commit
             if len(work) == 1 and not live.running and not live.waits and work[0].kind != "transaction":
-                live.alone = f"{work[0].name}#{work[0].position}"
+                live.alone = work[0].name, work[0].position
                 self._arrived(live, work[0], await self._stepping.carry_out(live, work[0]))
                 live.alone = None
                 return None
@@ -343,7 +343,7 @@ class Executor:
             problem = {"type": "UnknownStep", "message": f"there is no step named {told['compensate']!r} to undo it with"}
             return Record(0, position, "compensation", told["compensate"], False, None, problem, live.now())
         arguments = step.undoing(told["arguments"], record.output, of=record.name)
-        live.alone = checkpoint.node(step.name, position)
+        live.alone = step.name, position
         return await self._stepping.attempts(live, step, position, (), arguments, kind="compensation")
 
 

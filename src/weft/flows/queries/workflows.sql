@@ -250,12 +250,22 @@ from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(dues)s::timestamptz[], %(hold
 where t.id = any(array[v.id]) and t.lease_token = v.token
 returning t.id::text, t.state, t.queue;
 
--- What runs do just now. It is on their tasks, for it is gone with whoever holds them.
+-- What runs do just now. It is on their tasks, for it is gone with whoever holds them. Those that are being written are left
+-- for the next look: whoever writes them locks many in an order of its own.
 -- name: show_workflows
+with free as materialized (
+    select t.id, v.doing
+    from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(doing)s::text[]) as v (id, token, doing)
+    join weft.tasks as t
+        on t.id = any(array[v.id])
+    where t.lease_token = v.token
+    for no key update of t skip locked
+)
 update weft.tasks as t
-set progress_message = nullif(v.doing, '')
-from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(doing)s::text[]) as v (id, token, doing)
-where t.id = any(array[v.id]) and t.lease_token = v.token;
+set progress_message = nullif(f.doing, '')
+from free as f
+where t.id = any(array[f.id])
+returning t.id::text;
 
 -- Nobody holds a run's past against it once it has got further.
 -- name: forgive
