@@ -43,17 +43,23 @@ async def test_a_workflow_is_started_looked_at_and_signalled(api: Caller, databa
         assert (again.status_code, again.json()) == (200, {"run_id": run, "created": False})
         await run_pending(app)
         assert (await api.get(f"/v1/runs/{run}")).json()["state"] == "waiting"
-        assert (await api.get(f"/v1/runs/{run}/state")).json() == {"state": "waiting"}
+        assert (await api.get(f"/v1/runs/{run}/state")).json() == {"state": "waiting", "running": []}
         why = (await api.get(f"/v1/runs/{run}/explain")).json()
         assert (why["code"], "waits for a signal" in why["summary"]) == ("waiting", True)
         assert [one["node"] for one in (await api.get(f"/v1/runs/{run}/checkpoints")).json()["items"]] == ["charge#1"]
         assert code(await api.post(f"/v1/runs/{run}/signal", {"name": "other"})) == (400, "INVALID_INPUT")
-        assert (await api.post(f"/v1/runs/{run}/signal", {"name": "approval", "value": True})).status_code == 204
+        once = {"idempotency-key": "once"}
+        for _ in range(2):
+            sent = await api.post(f"/v1/runs/{run}/signal", {"name": "approval", "value": True}, headers=once)
+            assert sent.status_code == 204
+        async with app.tx() as tx:
+            assert await tx.value("select count(*) from weft.messages") == 1
         await run_pending(app)
         assert (await api.get(f"/v1/runs/{run}")).json()["output"] == ["p-5", True]
         assert code(await api.post(f"/v1/runs/{run}/signal", {"name": "approval"})) == (409, "CONFLICT")
-        forked = await api.post(f"/v1/runs/{run}/fork", {"step": "approval#2", "outputs": {"charge#1": "free"}})
-        assert forked.status_code == 201
+        wanted, twice = {"step": "approval#2", "outputs": {"charge#1": "free"}}, {"idempotency-key": "another"}
+        forked, again = [await api.post(f"/v1/runs/{run}/fork", wanted, headers=twice) for _ in range(2)]
+        assert (forked.status_code, forked.json()["id"]) == (201, again.json()["id"])
         found = (await api.get(f"/v1/runs/{run}/diff/{forked.json()['id']}")).json()["items"]
         assert [(one["node"], one["right"] and one["right"]["output"]) for one in found] == [
             ("charge#1", "free"), ("approval#2", None),

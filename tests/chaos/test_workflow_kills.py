@@ -1,10 +1,10 @@
 """kill -9 of workers in the middle of workflows: all complete, and no transactional step has its effect twice.
 
-`WEFT_WORKFLOW_KILLS=100 WEFT_WORKFLOW_RUNS=1000` is the full tier (`make chaos`), in portions of ten kills. Who is killed
-is chosen at random: it may lead, too. How long it took until the runs of a killed worker went on elsewhere is printed, from
-just before the kill to the run's next effect by another process. As in `recovery.py` the next worker is ready before a
-kill, and the next kill waits until the runs of the last one have gone on: else a run would be measured that lost its second
-worker too.
+`WEFT_WORKFLOW_KILLS=100 WEFT_WORKFLOW_RUNS=1000` is the full tier (`make chaos`), in portions of ten kills. Who is
+killed is chosen at random: it may lead, too. How long it took until the runs of a killed worker went on elsewhere is
+printed at the end, over all portions, from just before the kill to the run's next effect by another process. As in
+`recovery.py` the next worker is ready before a kill, and the next kill waits until the runs of the last one have gone
+on: else a run would be measured that lost its second worker too.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import signal
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,31 @@ group by l.kill, l.run, l.leads, l.at
 """
 
 
-GAPS: list[tuple[bool, float]] = []
-"""Of all portions so far: whether the worker led, and how long it took."""
+class Total:
+    """Of all portions: how many runs and kills; for each run that went on, whether its worker led, and how long it took."""
+
+    def __init__(self) -> None:
+        self.runs = self.kills = 0
+        self.gaps: list[tuple[bool, float]] = []
+
+    def __str__(self) -> str:
+        told = [
+            f"{who}: {len(times)} went on elsewhere, p50 {statistics.median(times):.2f} s, max {times[-1]:.2f} s"
+            for who, times in (
+                ("all", sorted([gap for _, gap in self.gaps])),
+                ("whose worker led", sorted([gap for led, gap in self.gaps if led])),
+            )
+            if times
+        ]
+        return f"{self.runs} workflows of {workflow_worker.STEPS} steps, {self.kills} kills; " + "; ".join(told)
+
+
+@pytest.fixture(scope="module")
+def total(request: pytest.FixtureRequest) -> Iterator[Total]:
+    found = Total()
+    yield found
+    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():  # type: ignore[union-attr]
+        print(f"\n{found}")
 
 
 class Crew:
@@ -83,7 +107,7 @@ async def rows(connection: psycopg.AsyncConnection[Any], statement: str, *given:
 @pytest.mark.chaos
 @pytest.mark.parametrize("portion", range(PORTIONS))
 async def test_killed_workers_lose_no_workflow_and_do_nothing_twice(
-    database_url: str, capsys: pytest.CaptureFixture[str], portion: int
+    database_url: str, total: Total, portion: int
 ) -> None:
     dice = random.Random(portion)
     await seasoned(database_url)
@@ -108,9 +132,9 @@ async def test_killed_workers_lose_no_workflow_and_do_nothing_twice(
                     # in portions, so that there is something to kill until the last
                     [(left,)] = await rows(connection, "select count(*) from weft.tasks")
                     if waiting and left < 10:
-                        portion = waiting if kills == KILLS else min(waiting, max(RUNS // (KILLS + 1), 1))
-                        await app.start_many(workflow, [{}] * portion)
-                        waiting -= portion
+                        some = waiting if kills == KILLS else min(waiting, max(RUNS // (KILLS + 1), 1))
+                        await app.start_many(workflow, [{}] * some)
+                        waiting -= some
                     if not waiting and not left:
                         break
                     assert time.monotonic() - began < PATIENCE, "not all of them have ended"
@@ -128,14 +152,8 @@ async def test_killed_workers_lose_no_workflow_and_do_nothing_twice(
             finally:
                 for worker in list(crew.here):
                     await crew.kill(worker)
-        took = time.monotonic() - began
-        GAPS.extend(await rows(connection, GONE_ON, workflow_worker.STEPS - 1))
-        with capsys.disabled():
-            print(f"\n{RUNS} workflows of {workflow_worker.STEPS} steps, {kills} kills: {took:.1f} s")
-            for who, some in (("all so far", GAPS), ("of workers that led", [one for one in GAPS if one[0]])):
-                if times := sorted(one[1] for one in some):
-                    print(f"runs that went on elsewhere, {who}: {len(times)}, "
-                          f"p50 {statistics.median(times):.2f} s, max {times[-1]:.2f} s")  # fmt: skip
+        total.runs, total.kills = total.runs + RUNS, total.kills + kills
+        total.gaps += await rows(connection, GONE_ON, workflow_worker.STEPS - 1)
         assert kills == KILLS
         states = await rows(connection, "select state, count(*) from weft.runs group by 1")
         assert states == [("completed", RUNS)]

@@ -119,6 +119,7 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("deploy", "check"): [((), "Missing argument"), (("nothing:app",), "there is no module 'nothing'")],
     ("run", "list"): [(("--state", "x"), "is not one of"), (("--limit", "0"), "not in the range")],
     ("run", "show"): [(("x",), "is not a run id")],
+    ("run", "state"): [(("x",), "is not a run id")],
     ("run", "wait"): [(("x",), "is not a run id"), ((ID, "--for", "sad"), "is not one of")],
     ("run", "update"): [(("x", "a"), "is not a run id"), ((ID, "a", "b"), "is not JSON")],
     ("run", "signal"): [(("x", "a"), "is not a run id"), ((ID, "a", "b"), "is not JSON")],

@@ -6,6 +6,7 @@ import os
 import pytest
 from shell import Shell
 
+from weft import App
 from weft.sdk import loading
 from weft.testing.inline import run_pending
 
@@ -48,3 +49,55 @@ async def test_a_workflow_is_started_watched_and_signalled_from_the_shell(
         assert code == 1 and f"the run is completed; see what became of it with: weft run show {run}" in said
         code, said = await weft("run", "signal", run, "approval", "true")
         assert code == 1 and "has ended" in said
+
+
+async def test_a_run_is_steered_from_the_shell(weft: Shell, database_url: str) -> None:
+    broken = True
+    async with App(database_url=database_url) as app:
+
+        @app.step
+        async def ship(item: str) -> str:
+            if broken:
+                raise ValueError("no stock")
+            return f"{item} shipped"
+
+        @app.workflow
+        async def ships(item: str) -> str:
+            app.set_state("waiting")
+            request = await app.receive("go")
+            assert request is not None
+            app.answer(request, "gone")
+            return str(await ship(item))
+
+        await run_pending(app)
+        made = [
+            (await weft("workflow", "start", "ships", '{"item": "hat"}', "--queue", "mine", "--priority", "80"))[1].strip()
+            for _ in range(4)
+        ]
+        async with app.tx() as tx:
+            assert await tx.rows("select distinct queue, urgency from weft.tasks") == [("mine", 20)]
+            await tx.run("update weft.tasks set queue = 'default', lane = 'default'")
+        first, second, third, fourth = made
+        assert await weft("run", "pause", first) == (0, "paused\n")
+        await run_pending(app)
+        assert (await weft.json("run", "show", first))["state"] == "paused"
+        assert await weft("run", "resume", first) == (0, "it goes on\n")
+        await run_pending(app)
+        assert await weft("run", "state", first) == (0, '"waiting"\n')
+        assert await weft("run", "cancel", fourth) == (0, "it will end\n")
+        for run in (first, second, third):
+            code, said = await weft("run", "update", run, "go", "--wait", "0")
+            assert code == 1 and "it may still come" in said
+        await run_pending(app)
+        assert [(await weft.json("run", "show", run))["state"] for run in made] == ["failed"] * 3 + ["cancelled"]
+        code, said = await weft("run", "skip", first, "ship#9")
+        assert code == 1 and "did you mean 'ship#2'" in said
+        assert await weft("run", "skip", first, "ship#2", '"by hand"') == (0, "skipped ship#2\n")
+        broken = False
+        assert await weft("run", "retry", second) == (0, "it goes on from where it failed\n")
+        assert (await weft.json("run", "retry", third))["step"] == "ship#2"
+        await run_pending(app)
+        outputs = [(await weft.json("run", "show", run))["output"] for run in made]
+        assert outputs == ["by hand", "hat shipped", "hat shipped", None]
+        code, said = await weft("run", "pause", first)
+        assert code == 1 and "the run is completed" in said

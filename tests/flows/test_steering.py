@@ -195,6 +195,9 @@ async def test_code_is_checked_against_every_unfinished_run(app: App, database_u
     changed = App(database_url=database_url)
 
     @changed.step
+    async def give_back(n: int) -> None: ...
+
+    @changed.step
     async def look(n: int) -> int:
         return n
 
@@ -253,3 +256,35 @@ async def test_a_blocked_run_goes_on_with_the_code_that_fits(app: App) -> None:
     await app.runs.resume(run.id)
     await run_pending(app)
     assert await app.runs.result(run.id, timeout=30) == "a"
+
+
+async def test_a_run_cancelled_before_it_began_does_nothing(app: App) -> None:
+    done = declare(app)
+    runs = [await app.start(done["plain"], 1), await app.start(done["plain"], 2)]
+    done["broken"] = False
+    await app.runs.pause(runs[1].id)
+    for run in runs:
+        await app.runs.cancel(run.id)
+    await run_pending(app)
+    assert [(await app.runs.get(run.id)).state for run in runs] == ["cancelled", "cancelled"]
+    assert [await app.runs.steps(run.id) for run in runs] == [[], []]
+
+
+async def test_a_run_paused_before_it_began_sees_the_same_times_each_time(app: App) -> None:
+    times: list[dt.datetime] = []
+
+    @app.workflow
+    async def looks() -> None:
+        times.append(app.now())
+        await app.wait_for("go")
+
+    clock = await Clock.install(app)
+    run = await app.start(looks)
+    await app.runs.pause(run.id)
+    assert await run_pending(app) == 0
+    await clock.advance(dt.timedelta(hours=1))
+    await app.runs.resume(run.id)
+    await run_pending(app)
+    await app.signal(run.id, "go")
+    await run_pending(app)
+    assert len(times) == 2 and times[0] == times[1]

@@ -71,7 +71,10 @@ program: st.SearchStrategy[Any] = st.recursive(
     max_leaves=6,
 )
 # what was done before a run began again is not undone: so nothing that could be
-again = st.tuples(st.just("again"), st.integers(1, 2), st.lists(quick.filter(lambda one: one[0] != "take"), max_size=3))
+parts_of_again = st.one_of(
+    quick.filter(lambda one: one[0] != "take"), st.tuples(st.just("child"), number), st.tuples(st.just("aside"), number)
+)
+again = st.tuples(st.just("again"), st.integers(1, 2), st.lists(parts_of_again, max_size=3))
 whole = st.one_of(program, program, program, program, again)
 
 
@@ -140,8 +143,12 @@ def declare(app: App) -> Any:
             case ["signal", n]:
                 return int(await app.wait_for(f"s{n}", timeout="1d", default=-1))
             case ["dice", n]:
-                app.set_state({"dice": n})
-                return app.random().randint(0, 0) + int(n)
+                # they must fall the same way when the code is run again
+                fell = f"{app.random().random()} {app.uuid()}"
+                app.set_state({"dice": fell})
+                if await keep(fell) != fell:
+                    raise AssertionError("other dice")
+                return int(n)
             case ["clock"]:
                 # what time it is must be the same when the code is run again
                 now = app.now().isoformat()
@@ -155,6 +162,9 @@ def declare(app: App) -> Any:
                 return int(sum(await app.map(look, numbers, limit=limit)))
             case ["child", n]:
                 return int(await small(run, n))
+            case ["aside", n]:
+                await app.detach(small, run, n)
+                return int(n)
             case ["patch", n]:
                 return int(await look(n)) if app.patched(f"p{n}") else 0
             case ["gather", parts, limit]:
@@ -180,12 +190,14 @@ def declare(app: App) -> Any:
                 raise AssertionError(what)
 
     @app.workflow
-    async def perform(what: list[Any]) -> int:
+    async def perform(what: list[Any], seen: list[str] | None = None) -> int:
         match what:
             case ["again", n, parts]:
-                for one in parts:
-                    await act(one)
-                return n if n == 0 else app.continue_as_new(what=["again", n - 1, parts])
+                # an id of one life is none of another's
+                if (mine := str(app.uuid())) in (seen := seen or []):
+                    raise AssertionError("the same id again")
+                got = sum([await act(one) for one in parts])
+                return got if n == 0 else app.continue_as_new(what=["again", n - 1, parts], seen=[*seen, mine])
         return await act(what)
 
     return perform

@@ -43,6 +43,8 @@ class Checkpoints(msgspec.Struct):
 
 class Published(msgspec.Struct):
     state: Any
+    running: list[str]
+    """Steps that run just now, if they take longer than a second or so."""
 
 
 class Signal(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,7 +90,7 @@ class Fork(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class Retried(msgspec.Struct):
     run: runs.Run
     step: str | None
-    """The step it goes on from; null: the code itself had failed."""
+    """The step, or the compensation, that it goes on from; null: the code itself had failed."""
 
 
 class DifferentStep(msgspec.Struct):
@@ -109,7 +111,7 @@ async def checkpoints(call: Call[None, None]) -> Checkpoints:
 
 async def published(call: Call[None, None]) -> Published:
     async with call.tx() as tx:
-        return Published(await steering.published(tx, call.id, org=call.principal.org))
+        return Published(*await steering.published(tx, call.id, org=call.principal.org))
 
 
 async def signal(call: Call[Signal, None]) -> None:
@@ -253,8 +255,8 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{_AT}/state", action="run.read", handler=published, summary="What a workflow says of itself",
-        description="What its code gave to `set_state` last.", answer=Published, errors=("NOT_FOUND",),
-        answer_example={"state": {"at": "waiting for approval"}},
+        description="What its code gave to `set_state` last, and which of its steps run.", answer=Published,
+        errors=("NOT_FOUND",), answer_example={"state": {"at": "waiting for approval"}, "running": ["charge#1"]},
     ),
     Operation(
         "GET", f"{_AT}/diff/{{other:uuid}}", action="run.read", handler=diff, summary="Where two runs of workflows differ",
@@ -264,7 +266,8 @@ OPERATIONS = (
     Operation(
         "POST", f"{_AT}/signal", action="run.write", handler=signal, summary="Send a signal to a workflow's run",
         description="It is kept until the run takes it, once.", body=Signal, status=204,
-        errors=("NOT_FOUND", "CONFLICT", "INVALID_NAME", "INVALID_PAYLOAD"), example={"name": "approval", "value": True},
+        errors=("NOT_FOUND", "CONFLICT", "INVALID_NAME", "INVALID_PAYLOAD"), idempotent=True,
+        example={"name": "approval", "value": True},
     ),
     Operation(
         "POST", f"{_AT}/update", action="run.write", handler=update, summary="Send a signal and wait for the run's answer",
@@ -296,6 +299,8 @@ OPERATIONS = (
     ),
     Operation(
         "POST", f"{_AT}/retry", action="run.write", handler=retry, summary="Go on with a failed run where it failed",
+        description="The steps that failed it are run again, or, if steps were not undone, their undoing. A conflict, if "
+        "the code went on after they had failed.",
         answer=Retried, errors=("NOT_FOUND", "CONFLICT"), answer_example={"run": _RUN, "step": "ship#3"},
     ),
     Operation(
@@ -306,7 +311,7 @@ OPERATIONS = (
     Operation(
         "POST", f"{_AT}/fork", action="run.write", handler=fork, summary="A new run with another's history up to a step",
         description="Outputs of steps may be changed, or the arguments: then everything is run again.", body=Fork,
-        answer=runs.Run, status=201, errors=("NOT_FOUND", "INVALID_NAME", "INVALID_PAYLOAD"),
+        answer=runs.Run, status=201, errors=("NOT_FOUND", "INVALID_NAME", "INVALID_PAYLOAD"), idempotent=True,
         example={"step": "ship#3", "outputs": {"charge#1": "p-2"}}, answer_example=_RUN,
     ),
 )  # fmt: skip

@@ -20,9 +20,11 @@ class Workflow(msgspec.Struct, kw_only=True):
     name: str
     version: str
     queue: str
+    priority: int
     signals: list[str] | None
     """The only ones it takes; null: any."""
     declared_at: dt.datetime
+    """When an app said so last: of a name, the latest is the newest."""
     schema: dict[str, Any] | None
     """Of its arguments, as JSON schema; null: not known."""
 
@@ -36,7 +38,8 @@ class NewRun(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     key: fields.Key | None = None
     """A run of this workflow with the same key is not started again."""
     queue: fields.Name | None = None
-    priority: Annotated[int, msgspec.Meta(ge=0, le=100)] = 50
+    priority: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
+    """The one that it was declared with, if not given."""
 
 
 class StartedRun(msgspec.Struct):
@@ -81,7 +84,7 @@ def _shown(one: steering.Declaration) -> Workflow:
 
 _ID = "0190c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
 _WORKFLOW = {
-    "name": "checkout", "version": "2", "queue": "default", "signals": ["approval"],
+    "name": "checkout", "version": "2", "queue": "default", "priority": 50, "signals": ["approval"],
     "declared_at": "2026-01-15T02:00:00Z",
     "schema": {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]},
 }  # fmt: skip

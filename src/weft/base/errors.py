@@ -49,6 +49,7 @@
 `code` is stable and machine-readable. The docstring is the default message. Facts travel as `details`.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -269,6 +270,8 @@ class StepFailed(TaskFailed):
     """A step of the workflow failed."""
 
     code = "STEP_FAILED"
+    beside: Sequence[BaseException] = ()
+    """What else failed in the same gather or map."""
 
     @property
     def error_type(self) -> str | None:

@@ -63,7 +63,7 @@ def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> 
         if found["kind"] == "workflow":
             answer = await client.get(clients.path("/v1/runs/{}/checkpoints", wanted))
             state = await client.get(clients.path("/v1/runs/{}/state", wanted))
-            return {**found, "checkpoints": answer["items"], "published": state["state"]}
+            return {**found, "checkpoints": answer["items"], "published": state["state"], "running": state["running"]}
         path = clients.path("/v1/runs/{}/steps", wanted)
         return {**found, "steps": [step async for step in client.pages(path, most=1000)]}
 
@@ -81,6 +81,22 @@ def wait(*, id: str, states: tuple[str, ...], timeout: float, where: Where, as_j
     """Wait until a run has completed, or is in a state; an error, if it ends otherwise or not in time."""
     found = loop.run(_reached(run_id(id), states or ("completed",), timeout=timeout, where=where))
     output.write_json(found) if as_json else click.echo(found["state"])
+
+
+@run.command(epilog=f"Example: weft run state {_ID}")
+@click.argument("id")
+@connecting.options
+@as_json
+def state(*, id: str, where: Where, as_json: bool) -> None:
+    """Print what a workflow's run says of itself (`app.set_state`), as JSON."""
+    path = clients.path("/v1/runs/{}/state", run_id(id))
+
+    async def ask() -> Any:
+        async with connecting.connected(where) as client:
+            return await client.get(path)
+
+    found = loop.run(ask())
+    output.write_json(found) if as_json else click.echo(json.dumps(found["state"]).decode())
 
 
 @run.command(epilog=f"\b\nExamples:\n  weft run signal {_ID} approval true\n  weft run signal {_ID} paid '{{\"cents\": 5}}'")
@@ -271,6 +287,8 @@ def _tree(found: Any) -> RenderableType:
         if branch not in places:
             places[branch] = tree.add(Text(branch, style="dim")) if branch else tree
         places[branch].add(_line(one))
+    for node in found.get("running", ()):
+        tree.add(Text.assemble(showing.plain(node), "  ", showing.state("running")))
     if found.get("published") is not None:
         tree.add(Text(f"says: {showing.plain(showing.compact(found['published']))}"))
     for name in ("output", "error"):

@@ -43,13 +43,15 @@ def list_workflows(*, limit: int, where: Where, as_json: bool) -> None:
 @click.option("--version", metavar="VERSION", help="The newest, if not given.")
 @click.option("--idempotency-key", "start_key", metavar="KEY",
               help="Answer the run that was started with this key, if there is one.")  # fmt: skip
+@click.option("--queue", metavar="QUEUE", help="Another than it was declared with.")
+@click.option("--priority", type=click.IntRange(0, 100), metavar="0-100", help="Another than it was declared with.")
 @connecting.options
 @as_json
 def start(
-    *, name: str, arguments: str | None, version: str | None, start_key: str | None, where: Where, as_json: bool
+    *, name: str, arguments: str | None, start_key: str | None, where: Where, as_json: bool, **options: Any
 ) -> None:
     """Start a run of a workflow with the arguments in JSON, and print its id."""
-    body = {"arguments": run.given(arguments, what="ARGUMENTS") or {}, "version": version, "key": start_key}
+    body = {"arguments": run.given(arguments, what="ARGUMENTS") or {}, "key": start_key, **options}
 
     async def started() -> Any:
         async with connecting.connected(where) as client:
@@ -117,4 +119,4 @@ def _table(found: Gathered) -> RenderableType:
          output.moment(one["declared_at"]))
         for one in found.items
     ]  # fmt: skip
-    return output.rows(("workflow", "version", "queue", "signals", "since"), rows, empty="no workflows are declared")
+    return output.rows(("workflow", "version", "queue", "signals", "declared"), rows, empty="no workflows are declared")

@@ -4,7 +4,7 @@ import dataclasses
 import uuid
 from typing import Any
 
-from weft.base import errors
+from weft.base import errors, json
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.flows import workflows
@@ -47,7 +47,11 @@ async def check(tx: Tx, declared: Declared, *, org: uuid.UUID | None = None) -> 
             if run in loaded:
                 checked += 1
                 workflow = declared.workflows.get(f"{PREFIX}{name}:{version}")
-                if (misfit := _fits(loaded[run], workflow, name=name, version=version)) is not None:
+                misfit = None
+                if workflow is None or loaded[run].undoing is None:  # else its code is not run any more
+                    misfit = _fits(loaded[run], workflow, name=name, version=version)
+                misfit = misfit or _undoes(loaded[run], declared, name=name, version=version)
+                if misfit is not None:
                     misfits.append(misfit)
         after = rows[-1][0]
     return Fit(checked, misfits)
@@ -69,6 +73,7 @@ def _fits(loaded: Loaded, workflow: Workflow[Any, Any] | None, *, name: str, ver
         replayer = Replayer(
             workflow.function, workflow.arguments(loaded.params), run_id=loaded.run, started=loaded.created_at,
             history=[one for one in loaded.history if one.kind != "compensation"], markers=loaded.patches or (),
+            origin=loaded.origin,
         )  # fmt: skip
         replayer.go_on()
     except errors.WeftError as error:
@@ -79,4 +84,24 @@ def _fits(loaded: Loaded, workflow: Workflow[Any, Any] | None, *, name: str, ver
     finally:
         if replayer is not None:
             replayer.close()
+    return None
+
+
+def _undoes(loaded: Loaded, declared: Declared, *, name: str, version: str) -> Misfit | None:
+    """Whether everything that would have to be undone still can be."""
+    for record in loaded.history:
+        if not (record.ok and record.undo) or record.position in loaded.undone or record.kind == "compensation":
+            continue
+        told = json.loads(record.undo)
+        step, recorded = declared.steps.get(told["compensate"]), f"{record.kind} {record.name}"
+        if step is None:
+            message = (
+                f"step {record.name!r} is undone with {told['compensate']!r}, which is not declared; keep it until the runs "
+                f"that may need it have ended"
+            )
+            return Misfit(loaded.run, name, version, record.position, recorded, None, message)
+        try:
+            step.undoing(told["arguments"], record.output, of=record.name)
+        except errors.HistoryMismatch as error:
+            return Misfit(loaded.run, name, version, record.position, recorded, f"{step.kind} {step.name}", error.message)
     return None

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from weft.base import errors, json, names
@@ -27,6 +27,7 @@ class Declaration:
     name: str
     version: str
     queue: str
+    priority: int
     signals: list[str] | None
     declared_at: dt.datetime
     schema: dict[str, Any] | None
@@ -48,6 +49,15 @@ class Checkpoint:
     finished_at: dt.datetime | None
 
 
+class Published(NamedTuple):
+    """What is known of a run between its steps."""
+
+    state: Any
+    """What it said last."""
+    running: list[str]
+    """Steps that run just now and have for a while."""
+
+
 class Difference(NamedTuple):
     """A step that two runs do not have alike; None: it is not there."""
 
@@ -60,7 +70,8 @@ class _Locked(NamedTuple):
     state: str
     name: str
     version: str
-    params: str
+    error: dict[str, Any] | None
+    config: dict[str, Any]
     task: str | None
     queue: str | None
 
@@ -95,24 +106,33 @@ async def resume(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None:
     found = await _locked(tx, run, org=org)
     if found.state not in ("paused", "blocked"):
         raise errors.Conflict(f"the run is {found.state}, neither paused nor blocked")
-    await tx.run(SQL.set_workflow_state, {"id": run, "state": "running", "error": None})
+    undoing = (found.error or {}).get("compensating")
+    state, error = ("running", None) if undoing is None else ("compensating", json.text(undoing))
+    await tx.run(SQL.set_workflow_state, {"id": run, "state": state, "error": error})
     await tx.run(SQL.free_wake_up, {"id": run})
     await _journal(tx, run, org=org, actor=actor, action="run.resume")
 
 
 async def retry(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> str | None:
-    """A failed run goes on from the step that failed last; answers that step."""
+    """A failed run goes on from the steps that failed it, or with undoing what was not undone. Answers the first of those;
+    None: its code failed by itself."""
     found = await _locked(tx, run, org=org)
     if found.state != "failed":
         raise errors.Conflict(f"the run is {found.state}; only a failed one can be tried again (a compensated one: fork it)")
-    if any(one.operation == "compensation" for one in await steps(tx, run, org=org)):
-        raise errors.Conflict("some of its steps were undone, so it cannot go on from there; fork it from an earlier step")
-    node: str | None = await tx.value(SQL.last_failed_step, {"id": run})
-    if node is not None:
-        await tx.run(SQL.drop_step, {"id": run, "node": node})
-    await _reopen(tx, run, found, org=org)
-    await _journal(tx, run, org=org, actor=actor, action="run.retry", after={"step": node})
-    return node
+    known = await steps(tx, run, org=org, take=_ALL)
+    error = dict(found.error or {})
+    if error.pop("not_undone", None) is not None:
+        nodes = [one.node for one in known if one.operation == "compensation" and one.state == "failed"]
+        await tx.run(SQL.drop_steps, {"id": run, "nodes": nodes})
+        await _reopen(tx, run, found, org=org, undoing=error)
+    else:
+        nodes = list(error.get("steps", ()))
+        _must_have_ended(error, nodes)
+        children = [_start_of(one.node) for one in known if one.operation == "child" and one.node in nodes]
+        await tx.run(SQL.drop_steps, {"id": run, "nodes": [*nodes, *children]})
+        await _reopen(tx, run, found, org=org)
+    await _journal(tx, run, org=org, actor=actor, action="run.retry", after={"steps": nodes})
+    return nodes[0] if nodes else None
 
 
 async def skip(tx: Tx, run: uuid.UUID, node: str, result: Any, *, org: uuid.UUID, actor: str) -> None:
@@ -122,8 +142,9 @@ async def skip(tx: Tx, run: uuid.UUID, node: str, result: Any, *, org: uuid.UUID
         raise errors.Conflict(f"the run is {found.state}; a step can be skipped once it has failed the run")
     output = None if result is None else json.text(result, what="the result")
     if not await tx.run(SQL.give_step, {"id": run, "node": node, "output": output}):
-        failed = [one.node for one in await steps(tx, run, org=org) if one.state == "failed"]
+        failed = [one.node for one in await steps(tx, run, org=org, take=_ALL) if one.state == "failed"]
         raise errors.NotFound(f"the run has no failed step {node[:255]!r}{names.closest(node, failed)}")
+    _must_have_ended(found.error or {}, [node])
     await _reopen(tx, run, found, org=org)
     await _journal(tx, run, org=org, actor=actor, action="run.skip", after={"step": node})
 
@@ -134,20 +155,42 @@ async def fork(
 ) -> uuid.UUID:  # fmt: skip
     """A new run with the history of another up to a step (that one is run again), with other arguments or outputs."""
     found = await _locked(tx, run, org=org)
-    known = {one.node: one for one in await steps(tx, run, org=org)}
+    known = {one.node: one for one in await steps(tx, run, org=org, take=_ALL)}
     for node in [*(outputs or {}), *([step] if step is not None else [])]:
         if node not in known:
             raise errors.NotFound(f"the run has no step {node[:255]!r}{names.closest(node, known)}")
     if arguments is not None and step is None and known:
         step = next(iter(known))  # other arguments mean another history
     edited = {node: json.text(value, what=f"the output of {node}") for node, value in (outputs or {}).items()}
+    before = _ALL if step is None else known[step].number
+    children = {row[0] for row in await tx.rows(SQL.awaited_children, {"id": run, "org_id": org})}
+    without = unanswered(known, children, before=before)
+    last = max([one.number for one in known.values() if one.number < before and one.operation != "compensation"
+                and one.node not in without], default=0)  # fmt: skip
     made: uuid.UUID = await tx.value(SQL.fork_workflow, {
         "id": run, "org_id": org, "actor": actor, "queue": found.queue or "default",
         "params": None if arguments is None else json.text(dict(arguments), what="arguments"),
-        "nodes": list(edited), "outputs": list(edited.values()), "before": _ALL if step is None else known[step].number,
+        "nodes": list(edited), "outputs": list(edited.values()), "before": before,
+        "without": without, "dice": json.text(dice(run, found.config, last=last)),
     })  # fmt: skip
     await _journal(tx, run, org=org, actor=actor, action="run.fork", after={"fork": str(made), "step": step})
     return made
+
+
+def unanswered(steps: Mapping[str, Checkpoint], children: Collection[str], *, before: int) -> list[str]:
+    """Starts of children who would answer another run: those whose end is not before this number. Pure."""
+    ends = {_start_of(one.node): one.number for one in steps.values() if one.operation == "child"}
+    return [
+        one.node for one in steps.values()
+        if one.operation == "start" and (one.node in ends or one.output in children) and ends.get(one.node, before) >= before
+    ]  # fmt: skip
+
+
+def dice(run: uuid.UUID, config: Mapping[str, Any], *, last: int) -> list[tuple[str, int]]:
+    """Whose dice a fork throws while it follows the history that it was given up to this record. Pure."""
+    owners = config.get("dice", ())
+    owner = next((one for one, until in owners if until >= last), str(run))
+    return [*((one, until) for one, until in owners if until < last), (owner, last)]
 
 
 async def diff(tx: Tx, left: uuid.UUID, right: uuid.UUID, *, org: uuid.UUID) -> list[Difference]:
@@ -167,17 +210,17 @@ def differences(left: Sequence[Checkpoint], right: Sequence[Checkpoint]) -> list
     ]
 
 
-async def steps(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> list[Checkpoint]:
-    rows = await tx.rows(SQL.workflow_steps, {"id": run, "org_id": org, "take": STEPS})
+async def steps(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, take: int = STEPS) -> list[Checkpoint]:
+    rows = await tx.rows(SQL.workflow_steps, {"id": run, "org_id": org, "take": take})
     return [Checkpoint(*row) for row in rows]
 
 
-async def published(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Any:
-    """What the run said of itself with `set_state`; NotFound."""
+async def published(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Published:
+    """What the run said of itself with `set_state`, and what it does; NotFound."""
     row = await tx.row(SQL.published_state, {"id": run, "org_id": org})
     if row is None:
         raise errors.NotFound(f"there is no workflow run {run}")
-    return row[0]
+    return Published(row[0], row[1] or [])
 
 
 async def declarations(tx: Tx, *, after: tuple[str, str] = ("", ""), take: int) -> list[Declaration]:
@@ -198,8 +241,31 @@ async def _locked(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> _Locked:
     return _Locked(*row)
 
 
-async def _reopen(tx: Tx, run: uuid.UUID, found: _Locked, *, org: uuid.UUID) -> None:
-    await tx.run(SQL.reopen_workflow, {"id": run, "org_id": org, "queue": found.queue or "default"})
+def _must_have_ended(error: Mapping[str, Any], nodes: Sequence[str]) -> None:
+    """Conflict, if the code went on after these had failed: it would not find what it did then where it looks for it."""
+    if "after" in error or not set(nodes) <= set(error.get("steps", ())):
+        then = f", with {error['after']}" if "after" in error else ""
+        raise errors.Conflict(
+            f"the code went on after {nodes[0]} failed{then}, so what came later belongs to that failure; fork the run from "
+            f"{nodes[0]} instead"
+        )
+
+
+def _start_of(child: str) -> str:
+    """The step by which a child was started is the one before that by which it ended."""
+    name, _, position = child.rpartition("#")
+    path, dot, count = position.rpartition(".")
+    return f"{name}#{path}{dot}{int(count) - 1}"
+
+
+async def _reopen(
+    tx: Tx, run: uuid.UUID, found: _Locked, *, org: uuid.UUID, undoing: Mapping[str, Any] | None = None
+) -> None:
+    await tx.run(SQL.reopen_workflow, {
+        "id": run, "org_id": org, "queue": found.queue or "default",
+        "state": "running" if undoing is None else "compensating",
+        "error": None if undoing is None else json.text(dict(undoing)),
+    })  # fmt: skip
 
 
 async def _journal(

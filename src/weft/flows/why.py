@@ -34,7 +34,7 @@ async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
                 return _one("no_leader", "it waits to be let in, but nobody leads; start a server or a worker")
             return _one("created", "it waits to be let in, which takes about a second")
     if kind == "workflow":
-        return await _workflow(tx, run, org=org)
+        return await _workflow(tx, run, org=org, undoing=state == "compensating")
     reasons = await _tasks(tx, run, org=org)
     if facts:
         reasons.append(("told", f"{facts} of its tasks have ended and it is about to go on"))
@@ -46,13 +46,15 @@ async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
     return Explanation(reasons[0][0], reasons[0][1], [text for _, text in reasons])
 
 
-async def _workflow(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
+async def _workflow(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, undoing: bool) -> Explanation:
     """Its one task sleeps while it waits; else the queue knows."""
     state, until = await tx.row(SQL.wake_up_of, {"id": run}) or (None, None)
     if state is None:
         return _one("advancing", "it is about to end")
     if state == "scheduled" and until is None:
         return _one("waiting", "its code waits for a signal, or for a child to end")
+    if state == "scheduled" and undoing:
+        return _one("waiting", f"a compensation of it failed and is tried again at {until.isoformat()}")
     if state == "scheduled":
         return _one("waiting", f"its code sleeps until {until.isoformat()}, or until a signal that it waits for comes")
     return await explain.explain(tx, id=run, org=org)

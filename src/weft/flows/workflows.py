@@ -14,7 +14,7 @@ from weft.flows import checkpoint
 from weft.flows.start import Started
 from weft.queue.finish import Ended, Gone
 from weft.sdk import schema
-from weft.sdk.operation import Record
+from weft.sdk.operation import Origin, Record
 from weft.sdk.workflow import Workflow
 
 SQL = statements.load("weft.flows")
@@ -54,11 +54,21 @@ class Loaded(msgspec.Struct):
     now: dt.datetime
     life: str
     """While it is the same, what was in its history stays there as it is."""
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
     history: list[Record] = msgspec.field(default_factory=list)
     retrying: dict[str, tuple[int, dt.datetime | None]] = msgspec.field(default_factory=dict)
     """Position → the attempt that failed, and when the next is due."""
     undone: set[str] = msgspec.field(default_factory=set)
     messages: list[Message] = msgspec.field(default_factory=list)
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.config.get("life", 0), [(run, last) for run, last in self.config.get("dice", ())])
+
+    @property
+    def undoing(self) -> dict[str, Any] | None:
+        """Why it is being undone, if it is: one that is blocked may be in the midst of that."""
+        return self.error or {} if self.state == "compensating" else (self.error or {}).get("compensating")
 
 
 class Known(NamedTuple):
@@ -86,13 +96,14 @@ async def declare(tx: Tx, workflows: Sequence[Workflow[Any, Any]]) -> None:
         await tx.run(SQL.declare_workflows, {
             "names": [one.name for one in workflows], "versions": [one.version for one in workflows],
             "queues": [one.options.queue for one in workflows], "signals": signals,
+            "priorities": [one.options.priority for one in workflows],
             "arguments": [None if one is None else json.dumps(one).decode() for one in shapes],
         })  # fmt: skip
 
 
 def wish(
     name: str, arguments: str, *, version: str | None = None, key: str | None = None, org: uuid.UUID | str | None = None,
-    queue: str | None = None, priority: int = 50, parent: str | None = None, place: str | None = None,
+    queue: str | None = None, priority: int | None = None, parent: str | None = None, place: str | None = None,
     correlation_id: str | None = None, trace_parent: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     return {
@@ -201,6 +212,13 @@ async def messages(tx: Tx, runs: Sequence[str]) -> dict[str, list[Message]]:
 async def told(tx: Tx, node_id: str, runs: Sequence[str]) -> list[str]:
     """Which of the runs a node works on were sent something."""
     return [row[0] for row in await tx.rows(SQL.told_workflows, {"node_id": node_id, "ids": list(runs)})]
+
+
+async def show(tx: Tx, doing: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Tells which steps take long just now: (run, token, steps); answers the runs of which it was told."""
+    runs, tokens, said = zip(*doing, strict=True)
+    rows = await tx.rows(SQL.show_workflows, {"ids": list(runs), "tokens": list(tokens), "doing": list(said)})
+    return [row[0] for row in rows]
 
 
 async def forgive(tx: Tx, runs: Sequence[str]) -> None:

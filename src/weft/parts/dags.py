@@ -226,7 +226,7 @@ class Runs:
     async def published(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Any:
         """What a workflow said of itself with `app.set_state`."""
         async with (await self._app.open()).once() as tx:
-            return await steering.published(tx, id, org=org)
+            return (await steering.published(tx, id, org=org)).state
 
     async def rerun(self, id: uuid.UUID, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[str]:
         """Runs what failed again, and what hangs on it; answers those nodes."""

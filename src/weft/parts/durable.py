@@ -79,7 +79,7 @@ class Durable(Connected):
 
     async def start(
         self, workflow: "Workflow[Any, Any] | str", /, *args: Any, arguments: dict[str, Any] | None = None,
-        key: str | None = None, tx: Any = None, queue: str | None = None, priority: int = 50,
+        key: str | None = None, tx: Any = None, queue: str | None = None, priority: int | None = None,
         org: uuid.UUID = ids.DEFAULT_ORG,
     ) -> Started:  # fmt: skip
         """Starts a run. A `key` that a run of this workflow has had starts nothing, and answers that run.
@@ -251,12 +251,13 @@ class Durable(Connected):
     def random(self) -> random.Random:
         """Dice that fall the same way each time the code is replayed."""
         branch = operations.inside("app.random")
-        return random.Random(f"{branch.driver.run_id}:{branch.next()}")
+        return random.Random(":".join(branch.driver.draw(branch.next())))
 
     def uuid(self) -> uuid.UUID:
         """An id that is the same each time the code is replayed."""
         branch = operations.inside("app.uuid")
-        return uuid.uuid5(uuid.UUID(branch.driver.run_id), branch.next())
+        owner, throw = branch.driver.draw(branch.next())
+        return uuid.uuid5(uuid.UUID(owner), throw)
 
 
 def _later(function: Callable[[Any], Awaitable[Any]], item: Any) -> Callable[[], Awaitable[Any]]:

@@ -51,15 +51,29 @@ class Driver(Protocol):
     def patched(self, name: str) -> bool: ...
     def publish(self, value: Any) -> None: ...
     def answer(self, answer: "Answer") -> None: ...
+    def draw(self, position: str) -> tuple[str, str]: ...
     @property
     def run_id(self) -> str: ...
+
+
+class Origin(NamedTuple):
+    """Where a run's history comes from, so that its dice fall as they fell when that was made."""
+
+    life: int = 0
+    """How often it has continued as new."""
+    owners: Sequence[tuple[str, int]] = ()
+    """Of a fork: the runs whose history it was given, each with the number of the last record up to which it is theirs."""
+
+
+NOWHERE = Origin()
 
 
 class Operation:
     """Something durable that is wanted. Awaiting it asks for it, once."""
 
     __slots__ = (
-        "_failed", "_value", "about", "branch", "done", "due", "issued", "kind", "name", "position", "reads", "waiter",
+        "_failed", "_value", "about", "branch", "done", "due", "issued", "kind", "name", "position", "reads", "since",
+        "waiter",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +90,8 @@ class Operation:
         """JSON text → its value."""
         self.position = branch.next() if key is None else branch.driver.keyed(key)
         self.issued = self.done = False
+        self.since = 0
+        """How much of history the code had been told when it asked for it."""
         self.waiter: Waiter | None = None
         self._value: Any = None
         self._failed: Exception | None = None
@@ -155,7 +171,10 @@ class Join:
         if not self.finished:
             yield self
         if self.failed and not self.quiet:
-            raise self.failed[0]
+            first, *others = self.failed
+            if others and isinstance(first, errors.StepFailed):
+                first.beside = [*first.beside, *others]
+            raise first
         return self.results
 
     def next(self) -> tuple[int, Awaitable[Any]] | None:

@@ -10,11 +10,20 @@ import datetime as dt
 import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from weft.base import errors
 from weft.sdk import operation as operations
-from weft.sdk.operation import Answer, Branch, ContinueAsNew, Join, Operation, Record
+from weft.sdk.operation import NOWHERE, Answer, Branch, ContinueAsNew, Join, Operation, Origin, Record
+
+
+class Cause(NamedTuple):
+    """The steps whose failure ended the code, by name#position; and one that it went on with after they had failed."""
+
+    steps: list[str]
+    after: str | None = None
 
 
 class Replayer:
@@ -22,9 +31,10 @@ class Replayer:
 
     def __init__(
         self, function: Callable[..., Coroutine[Any, Any, Any]], arguments: dict[str, Any], *, run_id: str,
-        started: dt.datetime, history: Iterable[Record] = (), markers: Iterable[str] = (),
+        started: dt.datetime, history: Iterable[Record] = (), markers: Iterable[str] = (), origin: Origin = NOWHERE,
     ) -> None:  # fmt: skip
         self.run_id = run_id
+        self._origin = origin
         self.finished = False
         self.value: Any = None
         self.error: BaseException | None = None
@@ -36,6 +46,8 @@ class Replayer:
         self.new_markers: list[str] = []
         self.told: list[Record] = []
         """Every record so far, in order."""
+        self._begun: list[tuple[int, str]] = []
+        """For each of them, how many the code had been told when it asked for it, and in which branch it did."""
         self.issued: dict[str, Operation] = {}
         self.wanted: list[Operation] = []
         """Asked for since the last look."""
@@ -82,14 +94,31 @@ class Replayer:
                 position=record.position, recorded=f"{record.kind} {record.name}",
                 found=None if operation is None else f"{operation.kind} {operation.name}",
             )  # fmt: skip
-        self.told.append(record)
-        if record.at is not None:
-            self._now = max(self._now, record.at)
         if record.ok:
-            operation.over(operation.reads(record.output) if operation.reads else None)
+            operation.over(_read(operation, record))
         else:
             operation.over(None, _raised(record))
+        self.told.append(record)
+        self._begun.append((operation.since, operation.branch.path))
+        if record.at is not None:
+            self._now = max(self._now, record.at)
         self._wake(operation)
+
+    def cause(self) -> Cause:
+        """Why the code failed: what to do again if it is to go on from there."""
+        failures, wrapped = _failures(self.error)
+        steps = [one.details["node"] for one in failures]
+        if not steps:
+            return Cause([])
+        nodes = {_node(record): index for index, record in enumerate(self.told)}
+        failed = [(nodes[one], self._begun[nodes[one]][1]) for one in steps]
+        after = next((
+            node for node, (since, path) in zip(nodes, self._begun, strict=True)
+            if node not in steps and any([since > index and _follows(path, own) for index, own in failed])
+        ), None)  # fmt: skip
+        if after is not None and wrapped:
+            return Cause([])  # an error of the code itself, which had coped with the step's
+        return Cause(steps, after)
 
     def take_wanted(self) -> list[Operation]:
         wanted, self.wanted = self.wanted, []
@@ -109,7 +138,7 @@ class Replayer:
     def issue(self, operation: Operation, waiter: Any) -> None:
         if operation.issued:
             raise errors.Conflict(f"{operation!r} is awaited twice at once; call it again instead")
-        operation.issued, operation.waiter = True, waiter
+        operation.issued, operation.waiter, operation.since = True, waiter, len(self.told)
         self.issued[operation.position] = operation
         self.wanted.append(operation)
 
@@ -136,6 +165,12 @@ class Replayer:
 
     def now(self) -> dt.datetime:
         return self._now
+
+    def draw(self, position: str) -> tuple[str, str]:
+        """Whose dice are thrown, and which throw it is."""
+        number, life = self.number, self._origin.life
+        owner = next((run for run, last in self._origin.owners if number < last), self.run_id)
+        return owner, f"{life}:{position}" if life else position
 
     def patched(self, name: str) -> bool:
         if name not in self._answers:
@@ -170,7 +205,7 @@ class Replayer:
             self._returned(branch, stopped.value, None)
         except (errors.HistoryMismatch, errors.ForeignAwait):
             raise
-        except Exception as error:  # noqa: BLE001 - user code: it fails the run, or whoever gathers the branch
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code: it fails the run, or whoever gathers the branch
             self._returned(branch, None, error)
         except ContinueAsNew as signal:
             self._returned(self._main, None, signal)
@@ -290,12 +325,47 @@ async def _awaited(awaitable: Any) -> Any:
     return await awaitable
 
 
+def _read(operation: Operation, record: Record) -> Any:
+    try:
+        return operation.reads(record.output) if operation.reads else None
+    except msgspec.ValidationError as error:
+        raise errors.HistoryMismatch(
+            f"what history has of {_named(record)} does not fit the type that the code says now: {error}; finish the run "
+            f"with the code that began it, or tell the versions apart with patched() or version=",
+            position=record.position, recorded=f"{record.kind} {record.name}", found=f"{operation.kind} {operation.name}",
+        ) from None  # fmt: skip
+
+
 def _raised(record: Record) -> Exception:
     error = record.error or {}
+    if record.kind == "signal":
+        return errors.InvalidPayload(str(error.get("message")), node=_node(record))
     return errors.StepFailed(
         f"{record.name} failed: {error.get('message') or error.get('type')}", step=record.name,
-        error_type=error.get("type"), error=error,
+        error_type=error.get("type"), error=error, node=_node(record),
     )  # fmt: skip
+
+
+def _failures(error: BaseException | None) -> tuple[list[errors.WeftError], bool]:
+    """What failed of that which the code awaited, if that is why it failed; and whether it was made another error of."""
+    wrapped, seen = False, set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, errors.WeftError) and "node" in error.details:
+            others = error.beside if isinstance(error, errors.StepFailed) else ()
+            beside = [one for other in others for one in _failures(other)[0]]
+            return [error, *beside], wrapped
+        wrapped, error = True, error.__cause__ or error.__context__
+    return [], wrapped
+
+
+def _follows(path: str, own: str) -> bool:
+    """Whether what a branch does may follow from what happened in another: not if they only run beside each other."""
+    return path.startswith(own) or own.startswith(path)
+
+
+def _node(record: Record) -> str:
+    return f"{record.name}#{record.position}"
 
 
 def _named(record: Record) -> str:

@@ -89,15 +89,23 @@ class Step(Generic[P, R]):
         arguments = {name: value for name, value in given if name in wanted}
         return json.text({"compensate": self.compensate.name, "arguments": arguments}, what=f"arguments of step {self.name}")
 
-    def undoing(self, arguments: dict[str, Any], result: Any) -> dict[str, Any]:
-        """The arguments of this compensation, for a step that had these and answered that."""
-        parameters = inspect.signature(self.function).parameters
-        given = {**arguments, "result": result} if "result" in parameters else arguments
+    def undoing(self, arguments: dict[str, Any], output: str | None, *, of: str) -> dict[str, Any]:
+        """The arguments of this compensation, for a step that had these and answered that. HistoryMismatch, if they do not
+        fit what it takes now."""
+        parameters = self._signature.parameters
+        given = {**arguments, "result": _loads(output)} if "result" in parameters else arguments
         hints = _hints(self.function)
-        return {
-            name: msgspec.convert(value, hints[name], strict=False, dec_hook=json.read) if name in hints else value
-            for name, value in given.items()
-        }
+        try:
+            self._signature.bind(*([None] if self.kind == "transaction" else []), **given)
+            return {
+                name: msgspec.convert(value, hints[name], strict=False, dec_hook=json.read) if name in hints else value
+                for name, value in given.items()
+            }
+        except (TypeError, msgspec.ValidationError) as error:
+            raise errors.HistoryMismatch(
+                f"step {of!r} cannot be undone with {self.name!r}: what it was called with, or answered, does not fit what "
+                f"that takes now: {error}; undo it with the code that did it"
+            ) from None
 
     def _must_fit(self, compensate: "Step[Any, Any]") -> None:
         parameters = inspect.signature(compensate.function).parameters
@@ -160,7 +168,7 @@ class Workflow(Generic[P, R]):
         start = self.starting(here, args, kwargs)
         run = await start
         here = operations.current() or branch
-        return await Operation(here, "child", self.name, about=(run, start.position), reads=self.reads)
+        return await Operation(here, "child", self.name, about=run, reads=self.reads)
 
     def starting(self, branch: operations.Branch, args: Any, kwargs: dict[str, Any], *, detached: bool = False) -> Operation:
         """Asks for a run of it; answers its id."""
@@ -199,6 +207,11 @@ class Declared:
         if ":" in title:
             raise errors.InvalidName(f"workflow name {title!r} must not contain a colon")
         version = names.check(str(version), what="version")
+        if refused := set(options) - {"queue", "priority"}:
+            raise errors.InvalidInput(
+                f"workflow {title!r} cannot have the option {sorted(refused)[0]!r}; it has name, version, signals, queue "
+                f"and priority; attempts, times and retries are those of its steps (@app.step)"
+            )
         made: Workflow[Any, Any] = Workflow(
             function, name=title, version=version, options=tasks.declared_options(function, options),
             signals=None if signals is None else tuple(names.check(one, what="signal") for one in signals),

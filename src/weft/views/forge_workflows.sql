@@ -36,19 +36,21 @@ select
     r.params as input,
     r.output,
     (case
-        when r.state = 'running' and t.attempt = 0 then 'created'
+        when r.state = 'running' and r.started_at is null and t.state <> 'running' then 'created'
         when r.state in ('paused', 'blocked') then 'waiting'
         when r.state = 'cancelled' then 'failed'
         else r.state
     end)::varchar(32) as status,
-    -- what waits for its next attempt, else what was written down last
-    (
-        select w.step_name
-        from forge.forge_workflow_steps as w
-        where w.workflow_run_id = r.id
-        order by w.completed_at desc nulls first
-        limit 1
-    ) as current_step,
+    -- what has been running for a while, else what waits for its next attempt, else what was written down last
+    coalesce(
+        regexp_replace(split_part(t.progress_message, ', ', 1), '#[^#]*$', ''),
+        (
+            select w.step_name
+            from forge.forge_workflow_steps as w
+            where w.workflow_run_id = r.id
+            order by w.completed_at desc nulls first
+            limit 1
+        ))::varchar(255) as current_step,
     coalesce((
         select jsonb_object_agg(w.step_name, w.result)
         from forge.forge_workflow_steps as w

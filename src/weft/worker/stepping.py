@@ -71,7 +71,7 @@ class Stepping:
                 return Record(0, position, kind, step.name, True, output, None, live.now(), attempt, undo)
             except errors.LeaseLost:
                 raise
-            except Exception as error:  # noqa: BLE001 - user code
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - user code, which is not to end the worker
                 problem = json.loads(ending.problem(error))
                 if attempt > step.options.retries or not outcomes.retryable(step, error):
                     return Record(0, position, kind, step.name, False, None, problem, live.now(), attempt)
@@ -143,12 +143,13 @@ class Stepping:
             await self._fault(place, task)
 
     async def _start(self, live: Live, operation: Operation) -> Record:
-        """A child, once, however often this is tried: its key is our run and the position."""
+        """A child, once, however often this is tried: its key is our run, which life it is in, and the position."""
         workflow, arguments, detached = operation.about
         task = live.task
+        key = f"child:{task.id}:{live.life.rpartition(' ')[2]}:{operation.position}"
         wanted = workflows.wish(
-            workflow.name, arguments, version=workflow.version, key=f"child:{task.id}:{operation.position}", org=task.org,
-            parent=task.id, place=None if detached else operation.position, correlation_id=task.correlation_id,
+            workflow.name, arguments, version=workflow.version, key=key, org=task.org, parent=task.id,
+            place=None if detached else operation.position, correlation_id=task.correlation_id,
             trace_parent=task.trace_parent,
         )  # fmt: skip
 

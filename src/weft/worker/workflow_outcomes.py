@@ -1,5 +1,6 @@
 """What comes out of a wake-up and of a step, as outcomes. Pure."""
 
+import datetime as dt
 import logging
 from typing import Any
 
@@ -16,15 +17,29 @@ log = logging.getLogger("weft.worker")
 
 
 def parked(live: Live) -> Outcome:
-    return Outcome(live.task, "snoozed", written=live.written(state="waiting", due=live.due()))
+    return Outcome(live.task, "snoozed", written=live.written(state="waiting", due=live.due(), taken=live.stale()))
 
 
-def blocked(live: Live, error: errors.WeftError) -> Outcome:
-    """The code does not fit the history: nothing is lost, and it goes on when the code does."""
+def blocked(live: Live, error: errors.WeftError, *, undoing: dict[str, Any] | None = None) -> Outcome:
+    """The code does not fit the history: nothing is lost, and it goes on when the code does. `undoing`: why it was being
+    undone just then."""
     problem = {"type": type(error).__name__, "message": error.message, **error.details}
+    if undoing is not None:
+        problem["compensating"] = undoing
     log.error("run %s of %s is blocked: %s", live.task.id, live.workflow.name, error.message)
-    written = Written(run=live.task.id, token=live.task.token, state="blocked", error=json.text(problem), hold=True)
-    return Outcome(live.task, "snoozed", written=written)
+    return Outcome(live.task, "snoozed", written=live.written(state="blocked", error=json.text(problem), hold=True))
+
+
+def undone_later(live: Live, due: dt.datetime, why: dict[str, Any]) -> Outcome:
+    """A compensation waits for its next attempt; nobody waits with it."""
+    return Outcome(live.task, "snoozed", written=live.written(state="compensating", error=json.text(why), due=due))
+
+
+def cause(live: Live) -> dict[str, Any]:
+    """What a run's error says of the steps that it failed by, for whoever wants it to go on from there."""
+    found = live.replayer.cause()
+    said: dict[str, Any] = {"steps": found.steps} if found.steps else {}
+    return said if found.after is None else {**said, "after": found.after}
 
 
 def failed(task: Claimed, error: errors.WeftError) -> Outcome:

@@ -29,7 +29,7 @@ from weft.worker import workflow_outcomes as outcomes
 from weft.worker.keeper import Keeper
 from weft.worker.live import Live
 from weft.worker.remembered import Remembered
-from weft.worker.stepping import LONG, Fault, Stepping, patiently
+from weft.worker.stepping import Fault, Stepping, patiently
 
 _FRESH = 60.0
 """Seconds for which the database's time, once told, is counted on by ourselves."""
@@ -174,11 +174,14 @@ class Executor:
             await self._save(live)
             # a transaction is a task of its own: whoever stops the run must not cut off its commit
             if len(work) == 1 and not live.running and not live.waits and work[0].kind != "transaction":
+                live.alone = work[0].name, work[0].position
                 self._arrived(live, work[0], await self._stepping.carry_out(live, work[0]))
+                live.alone = None
                 return None
             for operation in work:
                 live.running[operation.position] = asyncio.create_task(self._stepping.carry_out(live, operation))
         if live.running:
+            await self._save(live)  # what is done need not wait for what goes on beside it
             await self._wait(live)
             return None
         self._remembered.keep(live)
@@ -253,12 +256,10 @@ class Executor:
     async def _ended(self, live: Live) -> Outcome:
         error = live.replayer.error
         if isinstance(error, ContinueAsNew):
-            renewed = live.workflow.payload((), error.arguments)
-            written = live.written(state="running", due=live.replayer.now(), renewed=renewed)
-            # what was not saved belongs to the life that ends here; but the messages in it are taken
-            written.taken += [one.message for one in written.records if one.message is not None]
-            written.records, written.waits = [], []
-            return Outcome(live.task, "snoozed", written=written)
+            try:
+                return self._renewed(live, live.workflow.payload((), error.arguments))
+            except errors.InvalidInput as invalid:
+                error = invalid
         if error is None:
             try:
                 value = live.replayer.value
@@ -267,7 +268,15 @@ class Executor:
                 error = invalid
             else:
                 return Outcome(live.task, "completed", written=live.written(state="completed", output=output))
-        return await self._undo(live, json.loads(ending.problem(error)))
+        return await self._undo(live, {**json.loads(ending.problem(error)), **outcomes.cause(live)})
+
+    @staticmethod
+    def _renewed(live: Live, arguments: str) -> Outcome:
+        written = live.written(state="running", due=live.replayer.now(), renewed=arguments, taken=live.stale())
+        # what was not saved belongs to the life that ends here; but the messages in it are taken
+        written.taken += [one.message for one in written.records if one.message is not None]
+        written.records, written.waits = [], []
+        return Outcome(live.task, "snoozed", written=written)
 
     async def _cancelled(self, live: Live, wish: dict[str, Any]) -> Outcome:
         await self._stop(live)
@@ -304,7 +313,16 @@ class Executor:
         for record in plan:
             position = f"~{record.position}"
             if position not in over:
-                over[position] = done = await self._undo_one(live, record, position)
+                due = live.retrying.get(position, (0, None))[1]
+                if due is not None and due > live.now():
+                    return outcomes.undone_later(live, due, error)
+                try:
+                    over[position] = done = await self._undo_one(live, record, position)
+                except errors.HistoryMismatch as mismatch:
+                    return outcomes.blocked(live, mismatch, undoing=error)
+                if done.kind == "later":
+                    live.later.append(done._replace(kind="compensation"))
+                    return outcomes.undone_later(live, dt.datetime.fromisoformat((done.error or {})["due"]), error)
                 live.history.append(done)
                 if not done.number:
                     live.unsaved.append(done._replace(number=live.next_number()))
@@ -324,13 +342,9 @@ class Executor:
         if step is None:
             problem = {"type": "UnknownStep", "message": f"there is no step named {told['compensate']!r} to undo it with"}
             return Record(0, position, "compensation", told["compensate"], False, None, problem, live.now())
-        arguments = step.undoing(told["arguments"], None if record.output is None else json.loads(record.output))
-        while True:
-            done = await self._stepping.attempts(live, step, position, (), arguments, kind="compensation")
-            if done.kind != "later":
-                return done
-            live.retrying[position] = (done.attempt, None)
-            await asyncio.sleep(LONG)
+        arguments = step.undoing(told["arguments"], record.output, of=record.name)
+        live.alone = step.name, position
+        return await self._stepping.attempts(live, step, position, (), arguments, kind="compensation")
 
 
 def _unheard(task: "asyncio.Task[Any]") -> None:

@@ -1,7 +1,7 @@
 -- What people do to runs of workflows. The run's task has its id; its row is locked first, as a worker's writes do.
 
 -- name: lock_workflow
-select r.state, r.name, r.version, r.params::text, t.state, w.queue
+select r.state, r.name, r.version, r.error, r.config, t.state, w.queue
 from weft.runs as r
 left join weft.tasks as t
     on t.id = r.id
@@ -16,11 +16,11 @@ from weft.tasks as t
 where t.id = %(id)s::uuid and t.org_id = %(org_id)s::uuid
 for update;
 
--- Stands still until it is let go.
+-- Stands still until it is let go. When it began is what its row says: a first wake-up would go by its task.
 -- name: hold_wake_up
 with changed as (
     update weft.tasks as t
-    set state = 'blocked'
+    set state = 'blocked', attempt = greatest(t.attempt, 1), uncounted = t.uncounted + (t.attempt = 0)::integer
     where t.id = %(id)s::uuid and t.state <> 'running'
     returning t.id
 )
@@ -55,11 +55,16 @@ from changed as c;
 with past as (
     delete from weft.task_history as h
     where h.org_id = %(org_id)s::uuid and h.id = %(id)s::uuid
+    returning h.id, h.queue, h.lane, h.urgency
 ),
 task as (
-    insert into weft.tasks (id, org_id, kind, queue, lane, payload, attempt, uncounted)
-    select r.id, r.org_id, 'workflow:' || r.name || ':' || r.version, %(queue)s, %(queue)s, r.params, 1, 1
+    insert into weft.tasks (id, org_id, kind, queue, lane, payload, urgency, attempt, uncounted)
+    select
+        r.id, r.org_id, 'workflow:' || r.name || ':' || r.version, coalesce(p.queue, %(queue)s), coalesce(p.lane, %(queue)s),
+        r.params, coalesce(p.urgency, 50), 1, 1
     from weft.runs as r
+    left join past as p
+        on p.id = r.id
     where r.id = %(id)s::uuid
     returning org_id, lane
 ),
@@ -68,22 +73,15 @@ feed as (
     values ('runs', 'UPDATE', array[%(id)s::uuid]), ('tasks', 'INSERT', array[%(id)s::uuid])
 )
 update weft.runs as r
-set state = 'running', error = null, output = null, finished_at = null, reruns = r.reruns + 1
+set state = %(state)s, error = %(error)s::jsonb, output = null, finished_at = null, reruns = r.reruns + 1
 from task as t
 where r.id = %(id)s::uuid
 returning weft.wake(t.org_id, t.lane);
 
--- name: last_failed_step
-select s.node
-from weft.steps as s
-where s.run_id = %(id)s::uuid and s.operation is not null and s.operation <> 'compensation' and s.state = 'failed'
-order by s.number desc
-limit 1;
-
--- name: drop_step
+-- name: drop_steps
 with changed as (
     delete from weft.steps as s
-    where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null
+    where s.run_id = %(id)s::uuid and s.node = any(%(nodes)s::text[]) and s.operation is not null
     returning s.id
 )
 -- use: tell_steps_gone
@@ -91,8 +89,12 @@ with changed as (
 -- name: give_step
 with changed as (
     update weft.steps as s
-    set state = 'skipped', output = %(output)s::jsonb, error = null, finished_at = weft.now()
-    where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null and s.state in ('failed', 'pending')
+    set state = 'skipped',
+        -- a signal is kept in a list
+        output = case when s.operation = 'signal' then jsonb_build_array(%(output)s::jsonb) else %(output)s::jsonb end,
+        error = null,
+        finished_at = weft.now()
+    where s.run_id = %(id)s::uuid and s.node = %(node)s and s.operation is not null and s.state = 'failed'
     returning s.id
 )
 -- use: tell_steps
@@ -103,7 +105,9 @@ with forked as (
         org_id, kind, name, version, state, params, trigger, actor, patches, correlation_id, config, created_at)
     select
         r.org_id, r.kind, r.name, r.version, 'running', coalesce(%(params)s::jsonb, r.params), 'run', %(actor)s, r.patches,
-        r.correlation_id, jsonb_build_object('forked_from', r.id), r.created_at
+        r.correlation_id,
+        jsonb_build_object('forked_from', r.id, 'dice', %(dice)s::jsonb, 'life', coalesce(r.config -> 'life', '0')),
+        r.created_at
     from weft.runs as r
     where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid
     returning id, org_id, name, version, params
@@ -121,7 +125,16 @@ copied as (
         on s.run_id = %(id)s::uuid
     left join unnest(%(nodes)s::text[], %(outputs)s::text[]) as e (node, output)
         on e.node = s.node
-    where s.operation is not null and s.operation <> 'compensation' and s.number < %(before)s and s.state <> 'pending'
+    where s.operation is not null
+        and s.operation <> 'compensation'
+        and s.number < %(before)s
+        and s.state <> 'pending'
+        and s.node <> all(%(without)s::text[])
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'runs', 'INSERT', array[f.id]
+    from forked as f
 ),
 task as (
     insert into weft.tasks (id, org_id, kind, queue, lane, payload, attempt, uncounted)
@@ -132,6 +145,12 @@ task as (
 select f.id, (select weft.wake(t.org_id, t.lane) from task as t)
 from forked as f;
 
+-- Children that a run waits for, or has waited for.
+-- name: awaited_children
+select c.id::text
+from weft.runs as c
+where c.parent_run_id = %(id)s::uuid and c.org_id = %(org_id)s::uuid and c.config ? 'place';
+
 -- What a run's history shows: one line for each checkpoint.
 -- name: workflow_steps
 select s.node, s.operation, s.number, s.state, s.attempt, s.output, s.error, s.params ->> 'compensate', s.finished_at
@@ -141,8 +160,10 @@ order by s.number
 limit %(take)s;
 
 -- name: published_state
-select r.published, r.state, r.version
+select r.published, string_to_array(t.progress_message, ', ')
 from weft.runs as r
+left join weft.tasks as t
+    on t.id = r.id
 where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid and r.kind = 'workflow';
 
 -- Every run that has begun and is not over, for whoever asks whether code still fits.
@@ -151,14 +172,13 @@ select r.id::text, r.name, r.version, r.org_id::text
 from weft.runs as r
 where r.kind = 'workflow'
     and r.finished_at is null
-    and r.state <> 'compensating'
     and r.id > %(after)s::uuid
     and (%(org_id)s::uuid is null or r.org_id = %(org_id)s::uuid)
 order by r.id
 limit %(take)s;
 
 -- name: list_workflows
-select w.name, w.version, w.queue, w.signals, w.declared_at, w.arguments
+select w.name, w.version, w.queue, w.priority, w.signals, w.declared_at, w.arguments
 from weft.workflows as w
 where (w.name, w.version) > (%(after_name)s, %(after_version)s)
 order by w.name, w.version

@@ -1,14 +1,23 @@
 -- Durable workflows: their runs, checkpoints and messages.
 
 -- name: declare_workflows
-insert into weft.workflows as w (name, version, queue, signals, arguments)
-select v.name, v.version, v.queue, v.signals::text[], v.arguments
+insert into weft.workflows as w (name, version, queue, priority, signals, arguments, declared_at)
+select
+    v.name, v.version, v.queue, v.priority, v.signals::text[], v.arguments,
+    -- of an app's versions the one it declares last is the newest
+    weft.now() + v.place * interval '1 microsecond'
 from unnest(
-    %(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(signals)s::text[], %(arguments)s::json[]
-) as v (name, version, queue, signals, arguments)
+    %(names)s::text[], %(versions)s::text[], %(queues)s::text[], %(priorities)s::integer[], %(signals)s::text[],
+    %(arguments)s::json[]
+) with ordinality as v (name, version, queue, priority, signals, arguments, place)
+-- two apps that declare the same at once lock them in the same order
+order by v.name, v.version
 on conflict (name, version) do update
-set queue = excluded.queue, signals = excluded.signals, arguments = excluded.arguments
-where (w.queue, w.signals, w.arguments::text) is distinct from (excluded.queue, excluded.signals, excluded.arguments::text);
+set queue = excluded.queue,
+    priority = excluded.priority,
+    signals = excluded.signals,
+    arguments = excluded.arguments,
+    declared_at = excluded.declared_at;
 
 -- name: start_workflow
 select s.id, s.created
@@ -21,7 +30,7 @@ from weft.start_workflow(
 -- Many of one workflow, in one statement.
 -- name: start_workflows
 with code as (
-    select w.name, w.version, w.queue
+    select w.name, w.version, w.queue, w.priority
     from weft.workflows as w
     where w.name = %(name)s::text and w.version = %(version)s::text
 ),
@@ -33,10 +42,16 @@ run as (
     returning id, params
 ),
 task as (
-    insert into weft.tasks (id, org_id, kind, queue, lane, payload)
-    select r.id, %(org)s::uuid, 'workflow:' || c.name || ':' || c.version, c.queue, c.queue, r.params
+    insert into weft.tasks (id, org_id, kind, queue, lane, payload, urgency)
+    select r.id, %(org)s::uuid, 'workflow:' || c.name || ':' || c.version, c.queue, c.queue, r.params, 100 - c.priority
     from run as r
     cross join code as c
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'runs', 'INSERT', case when count(*) <= 100 then array_agg(r.id) end
+    from run as r
+    having count(*) > 0
 ),
 woken as (
     select weft.wake(%(org)s::uuid, c.queue)
@@ -44,12 +59,6 @@ woken as (
 )
 select r.id, (select count(*) from woken)
 from run as r;
-
--- name: signal
-select weft.signal(%(run)s::uuid, %(name)s::text, %(value)s::jsonb, %(org)s::uuid);
-
--- name: send_message
-select weft.send(%(run)s::uuid, %(org)s::uuid, %(kind)s::text, %(name)s::text, %(value)s::jsonb, null);
 
 -- What time it is, and the database's era, which is another one once it was restarted or restored from a backup.
 -- name: tell_time
@@ -60,7 +69,7 @@ select weft.now(), extract(epoch from pg_postmaster_start_time())::text || ' ' |
 -- name: load_workflows
 select
     r.id::text, r.state, r.params::text, r.created_at, r.error, r.patches, weft.now(),
-    extract(epoch from pg_postmaster_start_time())::text || ' ' || 'weft.runs'::regclass::oid || ' ' || r.reruns
+    extract(epoch from pg_postmaster_start_time())::text || ' ' || 'weft.runs'::regclass::oid || ' ' || r.reruns, r.config
 from weft.runs as r
 where r.id = any(%(ids)s::uuid[]) and (%(over)s::boolean or r.finished_at is null);
 
@@ -73,13 +82,6 @@ join weft.steps as s
     on s.run_id = any(array[v.id])
 where s.operation is not null and (s.number > v.known or s.state = 'pending')
 order by s.run_id, s.number;
-
--- Runs of this node that were told something while they run. The mark stays: who parks the run must see it, for what we
--- read here may come too late for the run.
--- name: told_workflows
-select t.id::text
-from weft.tasks as t
-where t.node_id = %(node_id)s::uuid and t.told and t.state = 'running' and t.id = any(%(ids)s::uuid[]);
 
 -- Checkpoints as rows, of runs that are `held`; a step that waited for its next attempt is there already. When each was is
 -- what the code was told: it must be told the same when it is run again.
@@ -223,7 +225,7 @@ forgotten as (
 sent as (
     insert into weft.messages (run_id, org_id, kind, name, value, error)
     select
-        h.parent_run_id, h.org_id, 'child', h.place, h.output::jsonb,
+        h.parent_run_id, h.org_id, 'child', h.id::text, h.output::jsonb,
         case when h.state <> 'completed' then
             coalesce(h.error::jsonb, '{}') || jsonb_build_object('state', h.state)
         end
@@ -267,6 +269,23 @@ feed as (
 select c.id::text, c.state, c.queue
 from changed as c;
 
+-- What runs do just now. It is on their tasks, for it is gone with whoever holds them. Those that are being written are left
+-- for the next look: whoever writes them locks many in an order of its own.
+-- name: show_workflows
+with free as materialized (
+    select t.id, v.doing
+    from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(doing)s::text[]) as v (id, token, doing)
+    join weft.tasks as t
+        on t.id = any(array[v.id])
+    where t.lease_token = v.token
+    for no key update of t skip locked
+)
+update weft.tasks as t
+set progress_message = nullif(f.doing, '')
+from free as f
+where t.id = any(array[f.id])
+returning t.id::text;
+
 -- Nobody holds a run's past against it once it has got further.
 -- name: forgive
 with changed as (
@@ -276,45 +295,6 @@ with changed as (
     returning t.id
 )
 -- use: tell_tasks
-
--- Runs that have messages nobody woke them for; those whose task somebody holds are left for the next look.
--- name: wake_workflows
-with message as materialized (
-    select m.id, m.run_id
-    from weft.messages as m
-    where not m.heard and (%(ids)s::uuid[] is null or m.run_id = any(%(ids)s::uuid[]))
-    order by m.id
-    limit %(take)s
-),
-task as materialized (
-    select t.id, t.state
-    from weft.tasks as t
-    where t.id = any(array(select m.run_id from message as m))
-    order by t.id
-    for update skip locked
-),
-woken as (
-    update weft.tasks as t
-    set told = t.told or t.state = 'running' or t.attempt = 0,
-        state = case when t.state = 'scheduled' then 'ready' else t.state end,
-        run_at = case when t.state = 'scheduled' then weft.now() else t.run_at end
-    where t.id = any(array(select k.id from task as k))
-    returning t.id, t.queue
-),
-heard as (
-    update weft.messages as m
-    set heard = true
-    where m.id = any(array(select g.id from message as g where g.run_id = any(array(select k.id from task as k))))
-),
-feed as (
-    insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then array_agg(k.id) end
-    from task as k
-    where k.state = 'scheduled'
-    having count(*) > 0
-)
-select w.queue
-from woken as w;
 
 -- A run begins again with other arguments: what it did before is not looked at any more.
 -- name: forget_steps
@@ -327,23 +307,84 @@ with changed as (
 
 -- name: renew_runs
 update weft.runs as r
-set params = v.params::jsonb, reruns = r.reruns + 1, created_at = weft.now(), patches = null
+set params = v.params::jsonb,
+    reruns = r.reruns + 1,
+    created_at = weft.now(),
+    patches = null,
+    config = (r.config - 'dice') || jsonb_build_object('life', coalesce((r.config ->> 'life')::integer, 0) + 1)
 from unnest(%(ids)s::uuid[], %(params)s::text[]) as v (id, params)
 where r.id = any(array[v.id]);
 
--- The task of a run ended without the run: its worker was lost too often, or somebody cancelled the task itself.
+-- The task of a run ended without the run: its worker was lost too often, or somebody cancelled the task itself. If the run
+-- has done what can be undone it gets its task back, for that; once. Else it is over, and its parent is told.
 -- name: abandon_workflows
-with gone as (
-    update weft.runs as r
-    set state = v.state, error = v.error::jsonb, finished_at = weft.now()
+with gone as materialized (
+    select
+        r.id, r.org_id, r.parent_run_id, r.config ->> 'place' as place, u.names,
+        u.names is not null and r.state <> 'compensating' as undo,
+        case
+            when r.state <> 'compensating' then v.state
+            when u.names is null then 'compensated'
+            else 'failed'
+        end as state,
+        case
+            when r.state <> 'compensating' then v.error::jsonb
+            when u.names is null then r.error
+            else coalesce(r.error, '{}') || jsonb_build_object('not_undone', u.names)
+        end as error
     from unnest(%(ids)s::uuid[], %(states)s::text[], %(errors)s::text[]) as v (id, state, error)
-    where r.id = any(array[v.id]) and r.kind = 'workflow' and r.finished_at is null
-    returning r.parent_run_id, r.org_id, r.config ->> 'place' as place, r.error
+    join weft.runs as r
+        on r.id = any(array[v.id])
+    cross join lateral (
+        select array_agg(regexp_replace(s.node, '#[^#]*$', '') order by s.number desc) as names
+        from weft.steps as s
+        where s.run_id = r.id and s.operation <> 'compensation' and s.state = 'completed' and s.params is not null
+    ) as u
+    where r.kind = 'workflow' and r.finished_at is null
+    for update of r
+),
+past as (
+    delete from weft.task_history as h
+    using gone as g
+    where g.undo and h.org_id = g.org_id and h.id = g.id
+    returning h.id, h.org_id, h.kind, h.queue, h.lane, h.payload, h.urgency, h.correlation_id, h.trace_parent
+),
+task as (
+    insert into weft.tasks (
+        id, org_id, kind, queue, lane, payload, urgency, correlation_id, trace_parent, attempt, uncounted)
+    select
+        p.id, p.org_id, p.kind, p.queue, p.lane, p.payload, p.urgency, p.correlation_id, p.trace_parent, 1, 1
+    from past as p
+    returning org_id, lane
+),
+run as (
+    update weft.runs as r
+    set state = case when g.undo then 'compensating' else g.state end,
+        error = g.error,
+        finished_at = case when not g.undo then weft.now() end,
+        reruns = r.reruns + g.undo::integer
+    from gone as g
+    where r.id = any(array[g.id])
+),
+forgotten as (
+    delete from weft.messages as m
+    using gone as g
+    where not g.undo and m.run_id = g.id
+),
+sent as (
+    insert into weft.messages (run_id, org_id, kind, name, error)
+    select g.parent_run_id, g.org_id, 'child', g.id::text, coalesce(g.error, '{}') || jsonb_build_object('state', g.state)
+    from gone as g
+    where not g.undo and g.place is not null and g.parent_run_id is not null
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'runs', 'UPDATE', case when count(*) <= 100 then array_agg(g.id) end
+    from gone as g
+    having count(*) > 0
 )
-insert into weft.messages (run_id, org_id, kind, name, error)
-select g.parent_run_id, g.org_id, 'child', g.place, coalesce(g.error, '{}')
-from gone as g
-where g.place is not null and g.parent_run_id is not null;
+select weft.wake(t.org_id, t.lane)
+from task as t;
 
 -- name: next_workflow_due
 select t.run_at
