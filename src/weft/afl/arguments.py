@@ -1,7 +1,7 @@
 """Calls: what each param is given, by arguments, mixins, implicits and defaults, in that order; and what mixins effect."""
 
-from weft.afl.program import Declared
-from weft.afl.references import near
+from weft.afl.diagnostic import Near, Report
+from weft.afl.program import Declared, Program
 from weft.afl.resolving import Resolving
 from weft.afl.scope import Called, Owner, Scope
 from weft.afl.signature import (
@@ -15,6 +15,7 @@ from weft.afl.signature import (
     SECONDS,
     TIMEOUT,
     Signature,
+    Signatures,
     Slot,
 )  # fmt: skip
 from weft.afl.syntax import Argument, Call, Declaration, Literal_, Mixin, Name
@@ -27,6 +28,11 @@ Given = dict[str, Expression]
 
 
 class Arguments(Resolving):
+    def __init__(self, program: Program, signatures: Signatures, report: Report) -> None:
+        super().__init__(program, signatures, report)
+        self._implied: dict[tuple[str, str], Given] = {}
+        """What implicits give to calls of a facet from a namespace."""
+
     def call(self, call: Call, scope: Scope) -> Called:
         """A call in a scope, checked."""
         declared = self.callee(call.target)
@@ -43,12 +49,11 @@ class Arguments(Resolving):
             self._effect(mixin, target, bundle, entries, extra, options, signature=signature, event=event)
         computed = False
         defaults: Given = {}
-        if declared is not None and signature is not None:
+        if declared is not None and signature is not None and self.spend(_parts(declared, signature), call.start, call.end):
             if isinstance(declared, Declaration):
                 computed = self._of_signature(declared, entries, extra, options, call)
-                if self.program.has_implicits():
-                    for name, value in self._implicit(declared).items():
-                        entries.setdefault(name, value)
+                for name, value in self._implicit(declared).items():
+                    entries.setdefault(name, value)
             for slot in signature.params.values():
                 if slot.name in entries:
                     continue
@@ -81,7 +86,7 @@ class Arguments(Resolving):
                 self.tell("duplicate-argument", message, one.name.start, one.name.end, "remove one")
             elif slots is not None and name not in slots:
                 message = f"{what} has no param {name!r}"
-                hint = near(name, list(slots)) or "it takes none"
+                hint = Near(name, lambda: slots, "it takes none")
                 self.tell("unknown-argument", message, one.name.start, one.name.end, hint)
             elif slots is not None:
                 slot = slots[name]
@@ -112,7 +117,7 @@ class Arguments(Resolving):
             given = self._given(mixin.args, scope, None, short)
             for one in mixin.args if known else ():
                 if known and one.name.text not in known:
-                    hint = near(one.name.text, sorted(known)) or "see the reference"
+                    hint = Near(one.name.text, lambda: sorted(known), "see the reference")
                     message = f"{short} has no param {one.name.text!r}"
                     self.tell("unknown-argument", message, one.name.start, one.name.end, hint)
             return None, given
@@ -202,6 +207,12 @@ class Arguments(Resolving):
     # implicits and defaults
 
     def _implicit(self, declared: Declaration) -> Given:
+        key = (declared.qualified, self.namespace)
+        if key not in self._implied:
+            self._implied[key] = self._implicits(declared)
+        return self._implied[key]
+
+    def _implicits(self, declared: Declaration) -> Given:
         found: Given = {}
         slots = self.signatures.of(declared).params
         for one in self.program.implicits(declared, self.namespace):
@@ -222,6 +233,11 @@ class Arguments(Resolving):
             return self.value(written, Scope(owner, "", outer=None))[0]
         finally:
             self.quiet = before
+
+
+def _parts(declared: Declared, signature: Signature) -> int:
+    """How much a call of this comes to."""
+    return len(signature.params) + (len(declared.mixins) if isinstance(declared, Declaration) else 0)
 
 
 def timeout(bundle: Given) -> dict[OptionName, Expression]:

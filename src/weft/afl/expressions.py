@@ -1,6 +1,6 @@
 """The grammar of expressions, by precedence: `||`, `&&`, comparison, `++`, `+ -`, `* / %`, unary, postfix, atom."""
 
-from weft.afl.lexer import LITERALS
+from weft.afl.lexer import LARGEST, LITERALS
 from weft.afl.reading import MAX_DEPTH, Reader, literal, shown
 from weft.afl.syntax import (
     Argument,
@@ -103,6 +103,9 @@ class Expressions(Reader):
         if token.kind not in ("-", "+", "!"):
             return self._postfix()
         self.take()
+        if token.kind == "-" and self.token.kind == "int" and self.token.value > LARGEST:
+            smallest = self.take()
+            return Literal_(token.start, smallest.end, -smallest.value)
         self.deeper()
         operand = self._unary()
         self.depth -= 1
@@ -133,6 +136,9 @@ class Expressions(Reader):
         match token.kind:
             case "string" | "int" | "float":
                 self.take()
+                if token.kind == "int" and token.value > LARGEST:
+                    self.report.add("number", "this number is too large", self.source, token.start, token.end,
+                                    hint=f"the most is {LARGEST}")  # fmt: skip
                 return literal(token)
             case "name":
                 self.take()

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 from weft.afl import syntax
 from weft.afl.diagnostic import Report
-from weft.afl.lexer import Lexed, Token
+from weft.afl.lexer import MAX_NAME, Lexed, Token
 from weft.afl.source import Source
 from weft.afl.syntax import Name
 
@@ -73,11 +73,17 @@ class Reader:
     def qualified(self, what: str) -> Name:
         """A name with dots."""
         first = self.expect("name", what)
-        text, end = first.value, first.end
+        parts, end = [first.value], first.end
         while self.token.kind == "." and self.ahead(1).kind == "name":
             self.at += 1
             part = self.take()
-            text, end = f"{text}.{part.value}", part.end
+            parts.append(part.value)
+            end = part.end
+        text = ".".join(parts)
+        if len(text) > MAX_NAME:
+            message = f"a name with its dots has at most {MAX_NAME} characters, not {len(text):,}"
+            self.report.add("size", message, self.source, first.start, end, hint="shorten it")
+            text = text[:MAX_NAME]
         return Name(first.start, end, text)
 
     def wrong(self, message: str, *, hint: str = "", rule: str = "syntax") -> NoReturn:

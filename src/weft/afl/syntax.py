@@ -117,6 +117,8 @@ class Script(Node):
     """Code with its common indentation taken away; `start` is where its first line begins."""
 
     code: str
+    adds: tuple[set[str], bool] | None = None
+    """What it puts into `result`, once somebody has read it."""
 
 
 class Prompt(Node):

@@ -2,8 +2,8 @@
 
 from weft.afl import fitting
 from weft.afl.arguments import Arguments
+from weft.afl.diagnostic import Hint, Near
 from weft.afl.program import Declared
-from weft.afl.references import near
 from weft.afl.scope import Key, Owner, Scope
 from weft.afl.signature import Slot
 from weft.afl.syntax import Declaration, Yield
@@ -20,7 +20,7 @@ class Yielding(Arguments):
         if target is None:
             owners = [owner.declared.name.text for owner in scope.owners() if owner.declared is not None]
             message = f"{name.text!r} encloses nothing here, so nothing of it can be yielded"
-            hint = f"write yield {owners[0]}(…)" if len(set(owners)) == 1 else near(name.text, owners)
+            hint: Hint = f"write yield {owners[0]}(…)" if len(set(owners)) == 1 else Near(name.text, lambda: owners)
             self.tell("yield-target", message, name.start, name.end, hint)
             for argument in one.call.args:
                 self.value(argument.value, scope)
@@ -43,7 +43,7 @@ class Yielding(Arguments):
             slot = slots.get(field) if slots is not None else None
             if slots is not None and slot is None:
                 message = f"{said} declares no output {field!r}"
-                hint = near(field, list(slots)) or f"declare it: => ({field}: …)"
+                hint = Near(field, lambda: slots, f"declare it: => ({field}: …)")
                 self.tell("unknown-output", message, start, end, hint)
             wanted = slot.type if slot else "Json"
             many = wanted.startswith("[")
