@@ -75,8 +75,10 @@ class Arguments(Resolving):
         name = declared.qualified if declared else call.target.text
         return Called(declared, name, entries, defaults, computed, extra, options)
 
-    def _given(self, args: list[Argument], scope: Scope, slots: dict[str, Slot] | None, what: str) -> Given:
-        """The arguments as they stand; `slots` None: anything goes."""
+    def _given(
+        self, args: list[Argument], scope: Scope, slots: dict[str, Slot] | None, what: str, *, numbers: bool = False
+    ) -> Given:
+        """The arguments as they stand; `slots` None: anything goes, or only numbers."""
         given: Given = {}
         for one in args:
             name = one.name.text
@@ -93,6 +95,8 @@ class Arguments(Resolving):
                 nothing = isinstance(one.value, Literal_) and one.value.value is None
                 if not (nothing and slot.nullable):
                     self.fit(slot.type, type_, f"{name!r} of {what}", one.value)
+            elif numbers:
+                self.fit("Double", type_, f"{name!r} of {what}", one.value)
             given[name] = expression
         return given
 
@@ -114,7 +118,7 @@ class Arguments(Resolving):
         target = self.callee(mixin.target, builtin=short in BUILTIN)
         if target is None:
             known = BUILTIN.get(short) or None
-            given = self._given(mixin.args, scope, None, short)
+            given = self._given(mixin.args, scope, None, short, numbers=bool(known))
             for one in mixin.args if known else ():
                 if known and one.name.text not in known:
                     hint = Near(one.name.text, lambda: sorted(known), "see the reference")
@@ -163,7 +167,12 @@ class Arguments(Resolving):
                 message = "the secret of Credentials must be named by a text, as it is"
                 self.tell("secret-constant", message, mixin.start, mixin.end, 'secret = "NAME"')
         if mixin.alias is not None:
-            extra.setdefault(mixin.alias.text, Map(bundle))
+            alias = mixin.alias.text
+            if signature is None or alias not in signature.params:
+                extra.setdefault(alias, Map(bundle))
+            elif entries.setdefault(alias, Map(bundle)) != Map(bundle):
+                message = f"{alias!r} is given, and is the alias of a mixin too"
+                self.tell("duplicate-alias", message, mixin.alias.start, mixin.alias.end, "rename the alias")
             return
         for name, value in bundle.items():
             if signature is not None and name in signature.params:
@@ -219,7 +228,20 @@ class Arguments(Resolving):
             for argument in one.call.args:
                 if argument.name.text in slots and constant(argument.value):
                     found.setdefault(argument.name.text, self._quiet(argument.value))
+            for mixin in one.call.mixins:
+                for argument in mixin.args:
+                    if argument.name.text in slots and constant(argument.value):
+                        found.setdefault(argument.name.text, self._quiet(argument.value))
         return found
+
+    def idle(self, call: Call, scope: Scope, where: str, slots: dict[str, Slot]) -> None:
+        """Mixins where nothing is called: they are checked, and told if they bring nothing that is taken."""
+        self._aliases(call.mixins)
+        for mixin in call.mixins:
+            self._bundle(mixin, scope)
+            if mixin.alias is not None or not any(one.name.text in slots for one in mixin.args):
+                message = f"{mixin.target.text} has no effect {where}"
+                self.tell("no-effect", message, mixin.start, mixin.end, "put it on a call or on a signature")
 
     def _constant(self, slot: Slot) -> Expression:
         assert slot.default is not None

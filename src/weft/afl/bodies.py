@@ -28,10 +28,12 @@ class Bodies(Branching):
                 return set(), True
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            line = getattr(error, "lineno", None)
-            where = f" (line {line} of it)" if line else ""
-            message = f"this Python cannot read the script: {getattr(error, 'msg', None) or error}{where}"
-            self.tell("script-syntax", message, script.start, min(script.end, script.start + 20))
+            message = f"this Python cannot read the script: {getattr(error, 'msg', None) or error}"
+            line = script.line + (getattr(error, "lineno", None) or 1) - 1
+            start = self.source.offset(line, 1)
+            written = self.source.line(line)
+            start, end = start + len(written) - len(written.lstrip()), start + len(written)
+            self.tell("script-syntax", message, max(start, script.start), max(min(end, script.end), script.start + 1))
             return set(), True
         return added(tree)
 
@@ -43,10 +45,10 @@ class Bodies(Branching):
                 self.tell("duplicate-argument", f"{word.text!r} is given twice", word.start, word.end, "remove one")
             parts[word.text] = text.value
             for found in PLACEHOLDER.finditer(text.value):
-                if found[1] not in known and word.text != "model":
+                if found[1] not in known and word.text != "model" and not declared.broken:
                     message = f"the placeholder {found[0]} names no param of {declared.name.text}"
                     self.tell("unknown-placeholder", message, text.start, text.end, Near(found[1], lambda: known))
-        if not parts.get("template", "").strip():
+        if prompt.whole and not parts.get("template", "").strip():
             message = "this prompt has no template"
             self.tell("prompt-template", message, prompt.start, prompt.start + len("prompt"), 'template "… {name} …"')
 

@@ -168,9 +168,10 @@ def _named(blocks: list[Block], records: dict[str, Record]) -> set[str]:
     """The records that the types of these blocks name."""
     types = {field.type for block in blocks for field in block.params}
     for block in blocks:
+        types |= set(block.gives.values())
         for node in block.nodes:
-            if isinstance(node.work, Task) and node.work.returns:
-                types |= {field.type for field in node.work.returns}
+            if isinstance(node.work, Task):
+                types |= {*node.work.takes.values(), *(field.type for field in node.work.returns or ())}
     return {name for type_ in types if (name := type_.strip("[]")) in records}
 
 

@@ -34,6 +34,9 @@ class Expressions(Reader):
         while self.token.kind != ")":
             if self.token.kind == "end":
                 self.closed(opening, "the arguments")
+            if self.token.kind == "name" and self.ahead(1).kind == ":":
+                given = str(self.take().value)
+                self.wrong("an argument is given by '=', not by ':'", hint=f"write {given} = …")
             if self.token.kind == "name" and self.ahead(1).kind != "=":
                 given = str(self.token.value)
                 self.wrong(f"expected an argument as name = value, not {given!r} alone", hint=f"write name = {given}")

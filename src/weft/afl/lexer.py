@@ -157,9 +157,9 @@ class _Lexer:
         while end < line_end and text[end] != '"' and _TOKEN.match(text, end) is None:
             end += 1
         shown = text[at:end]
-        hint = {"'": "texts stand in double quotes", "|": "or is ||", "&": "and is &&"}
+        meant = {"'": "texts stand in double quotes", "|": "or is ||", "&": "and is &&"}
         message = f"{shown[:20]!r} means nothing here"
-        report.add("character", message, source, at, end, hint=hint.get(shown[0], "remove it, or put it into a text"))
+        report.add("character", message, source, at, end, hint=meant.get(shown[0], "remove it, or put it into a text"))
         return end
 
     def _after_script(self, at: int) -> int:
@@ -173,8 +173,8 @@ class _Lexer:
         while behind < len(text) and (found := _TOKEN.match(text, behind)):
             if found.lastgroup in ("line", "comment"):
                 comments.append(Comment(behind, found.end(), len(self._tokens) + len(python)))
-            elif found.group() == "python" and not python:
-                python.append(Token("name", "python", behind, found.end()))
+            elif found.lastgroup == "name" and not python:
+                python.append(Token("name", found.group(), behind, found.end()))
             elif found.lastgroup != "space":
                 break
             behind = found.end()

@@ -122,9 +122,8 @@ class Reader:
             return bool(following.value == "facet")
         return True
 
-    def recover(self, *, statements: bool) -> None:
-        """Goes to where the next statement or declaration may begin, or the block ends."""
-        depth = 0
+    def recover(self, *, statements: bool, depth: int = 0) -> None:
+        """Goes to where the next statement or declaration may begin, or the block ends. `depth`: braces that are open."""
         while self.token.kind != "end":
             token = self.token
             if token.kind in _CLOSES:
@@ -136,6 +135,22 @@ class Reader:
             elif (self.declares() and (depth == 0 or self._starts_line())) or (statements and depth == 0 and self._states()):
                 return
             self.at += 1
+
+    def skip_to(self, *kinds: str) -> None:
+        """After an error inside brackets: to one of these, behind brackets that open on the way; Wrong if there is none."""
+        depth = 0
+        while self.token.kind != "end" and not (self.declares() and self._starts_line()):
+            kind = self.token.kind
+            if depth == 0 and kind in kinds:
+                return
+            if kind in _CLOSES:
+                depth += 1
+            elif kind in (")", "]", "}"):
+                if depth == 0:
+                    break
+                depth -= 1
+            self.at += 1
+        raise Wrong
 
     def _starts_line(self) -> bool:
         return "\n" in self.source.text[self.end : self.token.start]

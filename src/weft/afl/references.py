@@ -76,7 +76,7 @@ class References:
             fields = self.signatures.of(schema).params if schema else {}
             if one.name in fields:
                 return fields[one.name].type
-            if schema:
+            if schema and not schema.broken:
                 message = f"the schema {schema.name.text} has no field {one.name!r}"
                 self.tell("unknown-attribute", message, start, one.end, Near(one.name, lambda: fields))
         elif type_ not in ("Json", ANY):
@@ -99,9 +99,25 @@ class References:
             found = self._of_owner(one, block)
             if found is not None:
                 return found
+        if (found := self._of_earlier(one, scope)) is not None:
+            return found
+        if any(owner.declared is not None and owner.declared.broken for owner in scope.owners()):
+            return NOTHING, ANY
         message = f"there is no param {one.name!r} here"
         self.tell("unknown-param", message, one.start, one.end, Near(one.name, lambda: _readable(scope)))
         return NOTHING, ANY
+
+    def _of_earlier(self, one: Reference, scope: Scope) -> Typed | None:
+        """`$.x` where only one step of the bodies before has a return `x`: some programs mean that."""
+        for owner in scope.owners():
+            steps = owner.returned.get(one.name, ())
+            if len(steps) != 1 or not (found := scopes.exported(scope, steps[0].name)) or found[1] is not steps[0]:
+                continue
+            message = f"there is no param {one.name!r} here; it is what the step {steps[0].name!r} of an earlier block gives"
+            self.tell("sibling-step", message, one.start, one.end, f"write {steps[0].name}.{one.name}")
+            read = Attribute(one.start, one.end, one, one.name)
+            return self._of_step(read, scope, found[0], found[1], False)
+        return None
 
     def _of_owner(self, one: Reference, block: Scope) -> Typed | None:
         """A param of whose body this is, what its script added, or what it came to so far."""
@@ -206,6 +222,10 @@ class References:
             if block.current == one.name:
                 message = f"the step {one.name!r} refers to itself"
                 self.tell("self-step", message, one.start, one.end, "only its own body can read what it came to")
+                return NOTHING, _NOBODY, False
+            if one.name in block.later and block.current and (circle := scopes.circle(block, block.current, one.name)):
+                message = f"these steps wait for each other: {' → '.join(circle)}"
+                self.tell("step-cycle", message, one.start, one.end, "let one of them do without the other")
                 return NOTHING, _NOBODY, False
             if one.name in block.later:
                 message = f"the step {one.name!r} is written later"

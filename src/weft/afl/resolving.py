@@ -14,7 +14,7 @@ class Resolving(Values):
         """What a call names; None if it is nothing of this program, which has been told unless it is built in."""
         found = self.program.find(name.text, self.namespace)
         if len(found) == 1:
-            return found[0]
+            return None if found[0].broken else found[0]
         if builtin:
             return None
         if found:

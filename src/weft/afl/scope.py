@@ -7,16 +7,19 @@
 An expression of the plan is made while walking; the blocks are made afterwards, by `lowering`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from weft.afl.program import Declared
 from weft.afl.signature import Signature
-from weft.afl.syntax import Body, Declaration, Script, Step
+from weft.afl.syntax import Body, Declaration, Script, Step, Yield, named_by
 from weft.plan.expression import Expression, Get, Output
 from weft.plan.model import OptionName
+
+_LOOKED_AT = 200
+"""Steps through which a circle is looked for."""
 
 
 class Key(NamedTuple):
@@ -116,6 +119,8 @@ class Owner:
         """Of all steps anywhere inside, for a declaration: what is not here need not be searched."""
         self.inner: dict[str, Bodied] = {}
         """By the name of each step that can be handed out: the first plain body it is in, however deep."""
+        self.returned: dict[str, list[Stepped]] = {}
+        """By the name of each return: the steps of the plain bodies that have it."""
 
     @property
     def worked(self) -> bool:
@@ -133,6 +138,9 @@ class Scope:
         self.variables: dict[str, str] = {}
         self.steps: dict[str, Stepped] = {}
         self.later: set[str] = set()
+        self.waits: dict[str, list[str]] = {}
+        """Of a block in which something names a later step: the steps that each step names."""
+        self.statements: Sequence[Step | Yield] = ()
         self.current: str | None = None
         """The step whose arguments are being read."""
         self.yields: dict[Key, tuple[Expression, bool]] = {}
@@ -155,6 +163,28 @@ class Scope:
             if scope.owner is not seen:
                 seen = scope.owner
                 yield seen
+
+
+def circle(scope: Scope, first: str, second: str) -> list[str]:
+    """The steps by which `second`, which `first` names, waits for `first` again; empty if it does not."""
+    if not scope.waits:
+        for one in scope.statements:
+            if isinstance(one, Step):
+                args = [*one.call.args, *(arg for mixin in one.call.mixins for arg in mixin.args)]
+                scope.waits[one.name.text] = [name for arg in args for name in named_by(arg.value)]
+    before: dict[str, str] = {second: first}
+    todo = [second]
+    for step in todo:
+        for name in scope.waits.get(step, ()) if len(before) < _LOOKED_AT else ():
+            if name == first:
+                found = [step]
+                while found[-1] != first:
+                    found.append(before[found[-1]])
+                return [*reversed(found), first]
+            if name not in before:
+                before[name] = step
+                todo.append(name)
+    return []
 
 
 def exported(scope: Scope, name: str) -> tuple[Expression, Stepped] | None:
@@ -180,6 +210,9 @@ def keep(bodied: Bodied, owner: Owner) -> None:
     for scope in bodied.scopes if bodied.body.kind == "block" else ():
         for name in (*scope.steps, *scope.inner):
             owner.inner.setdefault(name, bodied)
+        for step in scope.steps.values():
+            for name in step.returns:
+                owner.returned.setdefault(name, []).append(step)
 
 
 def _means(name: str, nearer: list[Scope]) -> bool:

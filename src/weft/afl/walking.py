@@ -54,6 +54,7 @@ class Walking(Bodies):
         scope = _nowhere()
         slots = self.signatures.of(declared).params if declared else None
         self._given(one.call.args, scope, slots, one.call.target.text)
+        self.idle(one.call, scope, "on an implicit, which gives params their values", slots or {})
 
     def schema(self, one: Schema) -> None:
         self.source, self.namespace = one.source, one.namespace
@@ -112,7 +113,7 @@ class Walking(Bodies):
             message = f"foreach needs a list, a map or a text, not {fitting.called(type_)}"
             hint = "loop over a list of what it is done for, as [1, 2, 3] or a param of a list type"
             self.tell("not-iterable", message, body.iterable.start, body.iterable.end, hint)
-        scope.variables[body.variable.text] = inner or ANY
+        scope.variables[body.variable.text] = fitting.single(inner or ANY)
         return expression
 
     def _cases(self, cases: list[Case], beside: Scope, catching: str | None) -> tuple[list[Scope], list[Expression | None]]:
@@ -135,6 +136,7 @@ class Walking(Bodies):
 
     def _block(self, block: Block, scope: Scope) -> Scope:
         naming.steps(block, self.source, self.report)
+        scope.statements = block.statements
         scope.later = {one.name.text for one in block.statements if isinstance(one, Step)}
         yields: list[Yield] = []
         for one in block.statements:

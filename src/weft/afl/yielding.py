@@ -26,6 +26,7 @@ class Yielding(Arguments):
                 self.value(argument.value, scope)
             return
         owner, slots, said = target
+        self.idle(one.call, scope, "on a yield, which calls nothing", {})
         if f"{owner.path} {said}" in seen:
             message = f"this block yields {said} twice"
             self.tell("duplicate-yield", message, name.start, name.end, "put all outputs into one yield")
@@ -48,13 +49,13 @@ class Yielding(Arguments):
             wanted = slot.type if slot else "Json"
             many = wanted.startswith("[")
             if slot is not None:
-                single = many and repeated and fitting.verdict(wanted, type_) == "type-mismatch"
+                single = many and repeated and _lists(type_) < _lists(wanted)
                 self.fit(wanted[1:-1] if single else wanted, type_, f"the output {field!r} of {said}", argument.value)
                 if repeated and not many:
                     message = f"every element yields {field!r}, and the last one counts"
                     hint = f"declare it as [{fitting.called(wanted)}] to collect them"
                     self.tell("last-wins", message, start, end, hint)
-            gathered = type_.startswith("[") and not (many and type_[1:-1] == wanted)
+            gathered = _lists(type_) >= max(_lists(wanted), 1)
             filled[Key(owner.path, field, many)] = expression, gathered
         if self.caught_read and len(filled) > 1:
             # a yield is one thing: if a caught step has not what it needs, all of it is left out
@@ -74,7 +75,7 @@ class Yielding(Arguments):
                 continue
             if declared in wanted or declared.name.text == one.call.target.text:
                 slots = owner.signature.returns if isinstance(declared, Declaration) else owner.signature.params
-                return owner, slots, declared.name.text
+                return owner, None if declared.broken else slots, declared.name.text
             for mixin, name, signature in owner.mixins:
                 if name == short or (mixin is not None and mixin in wanted):
                     both = {**signature.params, **signature.returns} if signature else None
@@ -89,3 +90,8 @@ class Yielding(Arguments):
             if block.owner is owner:
                 return False
         return False
+
+
+def _lists(type_: str) -> int:
+    """How many lists a type has inside each other: a list with fewer than an output is an element of it."""
+    return len(type_) - len(type_.lstrip("["))

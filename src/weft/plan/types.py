@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from weft.base import errors
+from weft.base import errors, json
 from weft.base.names import closest
 from weft.plan import operators
-from weft.plan.evaluate import Scope, evaluate
-from weft.plan.model import Field, Record
+from weft.plan.evaluate import Scope, evaluate, outputs
+from weft.plan.model import Block, Field, Record
 
 SIMPLE = ("string", "integer", "number", "boolean", "map", "any")
 _TYPE = re.compile(r"(\[*)([^\[\]]+)(\]*)")
@@ -52,9 +52,37 @@ def returned(fields: Sequence[Field], value: Any, *, records: Mapping[str, Recor
     if not isinstance(value, dict):
         raise errors.InvalidInput(f"the result must be a map of {', '.join(field.name for field in fields) or 'nothing'}, "
                                   f"not {operators.described(value)}")  # fmt: skip
-    known = {field.name for field in fields}
-    asked = {name: one for name, one in value.items() if name in known}
+    known = {field.name: field.type for field in fields}
+    asked = {name: _read(known[name], one, records) for name, one in value.items() if name in known}
     return value | bind(fields, asked, records=records, what="return")
+
+
+def given_back(block: Block, scope: Scope, *, records: Mapping[str, Record]) -> dict[str, Any]:
+    """A block's outputs; InvalidInput says which is not of its type."""
+    found = outputs(block.outputs, scope)
+    for name, type_ in block.gives.items():
+        if name in found:
+            found[name] = _read(type_, found[name], records)
+    fit(block.gives, found, records=records, what="return")
+    return found
+
+
+def fit(wanted: Mapping[str, str], given: Mapping[str, Any], *, records: Mapping[str, Record], what: str) -> None:
+    """InvalidInput if something that is given, and not null, is of another type."""
+    for name, type_ in wanted.items():
+        if (value := given.get(name)) is not None:
+            for pointer, message in _unfit(type_, value, records, ""):
+                raise errors.InvalidInput(f"{what} {name!r}: {message}", pointer=f"/{name}{pointer}")
+
+
+def _read(type_: str, value: Any, records: Mapping[str, Record]) -> Any:
+    """A list or record that somebody gave as JSON text, as scripts and models do, is what the text says."""
+    if isinstance(value, str) and (type_.startswith("[") or type_ in records) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
 
 
 def problems(field: Field, value: Any, *, records: Mapping[str, Record]) -> Iterator[tuple[str, str]]:
