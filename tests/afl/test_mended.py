@@ -10,7 +10,7 @@ from weft.afl import formatting, lexer, library
 from weft.afl.diagnostic import Report
 from weft.afl.source import Source
 
-E = "event facet E(a: Int = 1) => (b: Int) "
+E = "event facet E(a: Int = 1) => (b: Int) schema C { a: Int } "
 
 
 def w(body: str, *, returns: str = "out: Json", params: str = "", before: str = E) -> str:
@@ -41,6 +41,7 @@ def test_one_mistake_is_told_once(text: str, expected: list[str]) -> None:
         ("andThen foreach v in [1, 2] { yield W(out = []) }", "out: [[Int]]", [[], []]),
         ("andThen foreach v in [1, 2] { x = E() andThen foreach u in [3, 4] { yield W(out = [v, u]) } }", "out: [[Int]]", [[1, 3], [1, 4], [2, 3], [2, 4]]),
         ("andThen { yield W(out = null) }", "out: Json = 5", None),
+        ('andThen { c = C(a = 1) yield W(out = c) }', "out: String", '{"a":1}'),
         ("andThen when { case false => { yield W(out = 1) } case _ => { } }", "out: Int = 5", 5),
         ("andThen { yield W(out = null) } catch { yield W(out = 2) }", "out: Json = 5", None),
         ("script { for i in [1, 2]:\n            result['out'] = i }", "out: Int", 2),
@@ -58,9 +59,9 @@ def test_what_is_yielded_is_what_comes_out(body: str, returns: str, out: Any) ->
         ("andThen { yield W(out = [1, 2][7]) }", 0, "there is no element 7"),
         ('andThen { yield W(out = #{"a": 1}["b"]) }', 0, "no field 'b'"),
         ("andThen { yield W(out = $.x.deep.er) }", {"deep": {}}, "no field 'er'"),
-        ("andThen { yield W(out = $.x) }", "text", "return 'out': must be of type integer, not the text 'text'"),
-        ("andThen { e = E(a = $.x) yield W(out = e.b) }", "text", "argument 'a': must be of type integer"),
-        ("andThen { e = E() andThen { yield E(b = $.x) } yield W(out = e.b) }", "text", "return 'b': must be of type integer"),
+        ("andThen { yield W(out = $.x) }", "text", "return 'out': must be of type number, not the text 'text'"),
+        ("andThen { e = E(a = $.x) yield W(out = e.b) }", "text", "argument 'a': must be of type number"),
+        ("andThen { e = E() andThen { yield E(b = $.x) } yield W(out = e.b) }", "text", "return 'b': must be of type number"),
     ],
 )  # fmt: skip
 def test_a_value_that_is_not_there_or_of_another_type_is_an_error(body: str, value: Any, words: str) -> None:

@@ -72,7 +72,7 @@ class Run:
     def task(self, node: Node, work: Task, scope: Scope, done: Done) -> None:
         args = evaluate.evaluate(work.args, scope)
         assert isinstance(args, dict)
-        types.fit(work.takes, args, records=self.records, what="argument")
+        args = types.typed(work.takes, args, records=self.records, what="argument")
         for option in work.options.values():
             evaluate.evaluate(option, scope)
 

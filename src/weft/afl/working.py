@@ -176,8 +176,8 @@ class Working:
 
 
 def typed(slots: dict[str, Slot]) -> dict[str, str]:
-    """The types that are known, in the words of a plan."""
-    found = {slot.name: fitting.planned(slot.type) for slot in slots.values()}
+    """The types that are known, in the words of a plan. A fraction where a whole number is wanted was only warned of."""
+    found = {slot.name: fitting.planned(slot.type).replace("integer", "number") for slot in slots.values()}
     return {name: type_ for name, type_ in found.items() if type_.strip("[]") != "any"}
 
 

@@ -34,7 +34,7 @@ def task(
     args = evaluate(work.args, scope)
     if not isinstance(args, dict):
         raise errors.ExpressionFailed(f"the arguments of a task are a map, not {operators.described(args)}")
-    types.fit(work.takes, args, records=records, what="argument")
+    args = types.typed(work.takes, args, records=records, what="argument")
     payload = json.text(args)
     if references.MARK in payload:
         payload = json.text(_placed(args, secrets, "", None))

@@ -102,10 +102,8 @@ class _Evaluation:
                 return _key(self._scope.run, one.fact, what="the run")
             case Secret():
                 return f"${{secrets.{one.name}}}"
-            case Get(base=Output(part="output")):
-                return _field(self.of(one.base), one.key, absent=Unfilled)
             case Get():
-                return _field(self.of(one.base), one.key, absent=Absent)
+                return _field(self.of(one.base), one.key, absent=Unfilled if _of_node(one.base) else Absent)
             case Index():
                 return _element(self.of(one.base), self.of(one.index))
             case Pluck():
@@ -183,6 +181,13 @@ class _Evaluation:
         self._budget -= cost
         if self._budget < 0:
             raise errors.ExpressionFailed("the expression takes too many steps or makes too large a value; do less in it")
+
+
+def _of_node(base: Expression) -> bool:
+    """Whether this is what a node came to: itself, or one inside of it that is handed out as `@name`."""
+    if isinstance(base, Get) and base.key.startswith("@"):
+        base = base.base
+    return isinstance(base, Output)
 
 
 def _key(value: Mapping[str, Any], key: str, *, what: str, absent: type[Absent] = Absent) -> Any:

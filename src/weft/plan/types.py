@@ -59,24 +59,28 @@ def returned(fields: Sequence[Field], value: Any, *, records: Mapping[str, Recor
 
 def given_back(block: Block, scope: Scope, *, records: Mapping[str, Record]) -> dict[str, Any]:
     """A block's outputs; InvalidInput says which is not of its type."""
-    found = outputs(block.outputs, scope)
-    for name, type_ in block.gives.items():
-        if name in found:
-            found[name] = _read(type_, found[name], records)
-    fit(block.gives, found, records=records, what="return")
-    return found
+    return typed(block.gives, outputs(block.outputs, scope), records=records, what="return")
 
 
-def fit(wanted: Mapping[str, str], given: Mapping[str, Any], *, records: Mapping[str, Record], what: str) -> None:
-    """InvalidInput if something that is given, and not null, is of another type."""
+def typed(
+    wanted: Mapping[str, str], given: dict[str, Any], *, records: Mapping[str, Record], what: str
+) -> dict[str, Any]:
+    """What is given, as its types want it; InvalidInput if something that is given, and not null, is of another type."""
     for name, type_ in wanted.items():
-        if (value := given.get(name)) is not None:
-            for pointer, message in _unfit(type_, value, records, ""):
-                raise errors.InvalidInput(f"{what} {name!r}: {message}", pointer=f"/{name}{pointer}")
+        if given.get(name) is None:
+            continue
+        value = given[name] = _read(type_, given[name], records)
+        for pointer, message in _unfit(type_, value, records, ""):
+            raise errors.InvalidInput(f"{what} {name!r}: {message}", pointer=f"/{name}{pointer}")
+    return given
 
 
 def _read(type_: str, value: Any, records: Mapping[str, Record]) -> Any:
-    """A list or record that somebody gave as JSON text, as scripts and models do, is what the text says."""
+    """A list or record that somebody gave as JSON text, as scripts and models do, is what the text says; one where a text
+    is wanted is spelled out, as `++` does it.
+    """
+    if type_ == "string" and isinstance(value, dict | list):
+        return operators.spelled(value)
     if isinstance(value, str) and (type_.startswith("[") or type_ in records) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)
