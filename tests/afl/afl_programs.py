@@ -1,5 +1,6 @@
 """What the tests of AFL share: a program compiled, and run in memory by the pure rooms alone."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 from weft.afl import compiling
 from weft.afl.compiling import Compiled
 from weft.afl.source import Source
+from weft.plan import model
 
 sys.path.append(str(Path(__file__).parent.parent / "plan"))
 import running
 from running import Failure, Known
 
-__all__ = ["Failure", "Known", "agent", "build", "clean", "rules", "run", "running"]
+__all__ = ["Failure", "Known", "agent", "build", "clean", "meanings", "rules", "run", "running"]
 
 SEEDS = range(5)
 
@@ -32,6 +34,12 @@ def clean(text: str, *more: str) -> Compiled:
     compiled = build(text, *more)
     assert compiled.ok, "\n".join(map(str, compiled.diagnostics))
     return compiled
+
+
+def meanings(compiled: Compiled) -> dict[str, str]:
+    """Each plan, but for the lines on which its scripts stand: these are not what it means."""
+    found = {name: model.encode(plan).decode() for name, plan in compiled.plans.items()}
+    return {name: re.sub(r'"line":\["value",\d+\]', "", text) for name, text in found.items()}
 
 
 def agent(**answers: Any) -> Callable[[str, Any], Any]:

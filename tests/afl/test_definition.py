@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from afl_programs import clean
+from afl_programs import build, clean
 
 from weft.afl import definition, entities
 
@@ -61,8 +61,9 @@ def test_every_list_is_filled() -> None:
         ("c", "Schema"), ("x", "VariableAssignment"), ("y", "VariableAssignment"), ("z", "VariableAssignment"),
         ("yield 3", "Yield")]  # fmt: skip
     names = {one.uuid: one.name for one in made.statements}
+    names |= {one.uuid: f"{one.kind} {one.order}" for one in made.blocks}
     assert {names[one.statement_id]: [names[other] for other in one.references] for one in made.references} == {
-        "c": [], "x": ["c"], "y": ["x", "c"], "z": [], "yield 3": ["x", "c"]}  # fmt: skip
+        "AndMap 1": [], "c": [], "x": ["c"], "Case 1": ["x"], "y": ["x", "c"], "z": [], "yield 3": ["x", "c"]}  # fmt: skip
     assert [[arg.value for arg in one.arguments] for one in made.arguments][1] == ["c.a"]
     assert [(one.code, one.line) for one in made.script_code] == [('result["m"] = 1', 8)]
     assert made.text_sources[0].text == PROGRAM and made.compiled_sources[0].name == "n.W"
@@ -73,3 +74,15 @@ def test_every_list_is_filled() -> None:
 def test_the_same_program_is_the_same_definition() -> None:
     one, two = (definition.define(clean(PROGRAM), name="demo", path="p", flow_id=FLOW) for _ in range(2))
     assert one == two
+
+
+def test_references_reach_from_block_to_block_and_into_loops_and_conditions() -> None:
+    text = """namespace n { event facet E(a: Int = 1) => (b: Int, l: [Int])
+      workflow W() andThen { x = E() andThen { y = E() } z = E(a = y.b) }
+        andThen foreach v in x.l { u = E(a = z.b) }
+        andThen when { case z.b > 1 => { } case _ => { } } }"""
+    made = definition.define(build(text), name="demo", path="p", flow_id=FLOW)
+    names = {one.uuid: one.name for one in made.statements}
+    names |= {one.uuid: one.kind for one in made.blocks}
+    found = {names[one.statement_id]: [names[other] for other in one.references] for one in made.references}
+    assert found == {"x": [], "y": [], "z": ["y"], "AndMap": ["x"], "u": ["z"], "Case": ["z"]}

@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from afl_programs import clean
+from afl_programs import clean, meanings
 
 from weft.afl import formatting
-from weft.plan import model
 
 EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples" / "afl").glob("*.afl"))
 
@@ -31,7 +30,7 @@ def test_formatting_keeps_the_meaning(path: Path) -> None:
     assert formatting.format_text(made) == made
 
     def plans(one: str) -> dict[str, str]:
-        return {name: model.digest(plan) for name, plan in clean(one).plans.items()}
+        return meanings(clean(one))
 
     assert plans(made) == plans(spoilt)
     assert plans(formatting.format_text(text)) == plans(text)

@@ -9,4 +9,4 @@ def test_the_messages_are_the_reviewed_ones() -> None:
 
 def test_there_are_thirty_of_them_and_each_is_told() -> None:
     assert len(mistakes_page.MISTAKES) >= 30
-    assert mistakes_page.render().count("error: ") >= len(mistakes_page.MISTAKES)
+    assert mistakes_page.render().count("flow.afl:") >= len(mistakes_page.MISTAKES)

@@ -50,6 +50,7 @@ BAD_AND_GOOD: dict[str, tuple[str, str]] = {
     "unknown-param": (w("x = E(a = $.nobody)"), w("x = E(a = $.p)")),
     "unknown-step": (w("x = E(a = y.b)"), w("y = E() x = E(a = y.b)")),
     "forward-step": (w("x = E(a = y.b) y = E()"), w("y = E() x = E(a = y.b)")),
+    "step-cycle": (w("x = E(a = y.b) y = E(a = x.b)"), w("x = E() y = E(a = x.b)")),
     "self-step": (w("x = E(a = x.b)"), w("x = E() andThen { y = E(a = x.b) }")),
     "sibling-step": (w("x = E() andThen { y = E() } z = E(a = y.b)"), w("x = E() y = E() z = E(a = y.b)")),
     "hidden-step": (w("x = E() andThen foreach v in $.q { y = E() } z = E(a = y.b)"), w("x = E() andThen foreach v in $.q { y = E() z = E(a = y.b) }")),

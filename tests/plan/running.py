@@ -72,14 +72,18 @@ class Run:
     def task(self, node: Node, work: Task, scope: Scope, done: Done) -> None:
         args = evaluate.evaluate(work.args, scope)
         assert isinstance(args, dict)
+        args = types.typed(work.takes, args, records=self.records, what="argument")
         for option in work.options.values():
             evaluate.evaluate(option, scope)
 
         def perform() -> None:
             self.log.append(work.kind)
             try:
-                done(Known("completed", self.do(work.kind, args)))
-            except Failure as error:
+                result = self.do(work.kind, args)
+                if work.returns is not None:
+                    result = types.returned(work.returns, result, records=self.records)
+                done(Known("completed", result))
+            except (Failure, errors.WeftError) as error:
                 done(failed(error))
 
         self.tasks.append(perform)
@@ -160,7 +164,7 @@ class Running:
                 case Call(block=name, args=args):
                     path: Path = (*self.path, (node.name, number, False))
                     self.run.call(name, evaluated(args, scope), scope, caught, path)
-        except errors.ExpressionFailed as error:
+        except errors.WeftError as error:
             caught(failed(error))
 
     def caught(self, node: Node, number: int, scope: Scope, done: Done) -> Done:
@@ -204,8 +208,8 @@ class Running:
             done(Known("failed", error=error))
             return
         try:
-            done(Known("completed", evaluate.outputs(self.block.outputs, self.scope)))
-        except errors.ExpressionFailed as error:
+            done(Known("completed", types.given_back(self.block, self.scope, records=self.run.records)))
+        except errors.WeftError as error:
             done(failed(error))
 
 

@@ -1,7 +1,7 @@
 """Calls: what each param is given, by arguments, mixins, implicits and defaults, in that order; and what mixins effect."""
 
-from weft.afl.program import Declared
-from weft.afl.references import near
+from weft.afl.diagnostic import Near, Report
+from weft.afl.program import Declared, Program
 from weft.afl.resolving import Resolving
 from weft.afl.scope import Called, Owner, Scope
 from weft.afl.signature import (
@@ -15,6 +15,7 @@ from weft.afl.signature import (
     SECONDS,
     TIMEOUT,
     Signature,
+    Signatures,
     Slot,
 )  # fmt: skip
 from weft.afl.syntax import Argument, Call, Declaration, Literal_, Mixin, Name
@@ -27,6 +28,11 @@ Given = dict[str, Expression]
 
 
 class Arguments(Resolving):
+    def __init__(self, program: Program, signatures: Signatures, report: Report) -> None:
+        super().__init__(program, signatures, report)
+        self._implied: dict[tuple[str, str], Given] = {}
+        """What implicits give to calls of a facet from a namespace."""
+
     def call(self, call: Call, scope: Scope) -> Called:
         """A call in a scope, checked."""
         declared = self.callee(call.target)
@@ -43,12 +49,11 @@ class Arguments(Resolving):
             self._effect(mixin, target, bundle, entries, extra, options, signature=signature, event=event)
         computed = False
         defaults: Given = {}
-        if declared is not None and signature is not None:
+        if declared is not None and signature is not None and self.spend(_parts(declared, signature), call.start, call.end):
             if isinstance(declared, Declaration):
                 computed = self._of_signature(declared, entries, extra, options, call)
-                if self.program.has_implicits():
-                    for name, value in self._implicit(declared).items():
-                        entries.setdefault(name, value)
+                for name, value in self._implicit(declared).items():
+                    entries.setdefault(name, value)
             for slot in signature.params.values():
                 if slot.name in entries:
                     continue
@@ -70,8 +75,10 @@ class Arguments(Resolving):
         name = declared.qualified if declared else call.target.text
         return Called(declared, name, entries, defaults, computed, extra, options)
 
-    def _given(self, args: list[Argument], scope: Scope, slots: dict[str, Slot] | None, what: str) -> Given:
-        """The arguments as they stand; `slots` None: anything goes."""
+    def _given(
+        self, args: list[Argument], scope: Scope, slots: dict[str, Slot] | None, what: str, *, numbers: bool = False
+    ) -> Given:
+        """The arguments as they stand; `slots` None: anything goes, or only numbers."""
         given: Given = {}
         for one in args:
             name = one.name.text
@@ -81,13 +88,15 @@ class Arguments(Resolving):
                 self.tell("duplicate-argument", message, one.name.start, one.name.end, "remove one")
             elif slots is not None and name not in slots:
                 message = f"{what} has no param {name!r}"
-                hint = near(name, list(slots)) or "it takes none"
+                hint = Near(name, lambda: slots, "it takes none")
                 self.tell("unknown-argument", message, one.name.start, one.name.end, hint)
             elif slots is not None:
                 slot = slots[name]
                 nothing = isinstance(one.value, Literal_) and one.value.value is None
                 if not (nothing and slot.nullable):
                     self.fit(slot.type, type_, f"{name!r} of {what}", one.value)
+            elif numbers:
+                self.fit("Double", type_, f"{name!r} of {what}", one.value)
             given[name] = expression
         return given
 
@@ -109,10 +118,10 @@ class Arguments(Resolving):
         target = self.callee(mixin.target, builtin=short in BUILTIN)
         if target is None:
             known = BUILTIN.get(short) or None
-            given = self._given(mixin.args, scope, None, short)
+            given = self._given(mixin.args, scope, None, short, numbers=bool(known))
             for one in mixin.args if known else ():
                 if known and one.name.text not in known:
-                    hint = near(one.name.text, sorted(known)) or "see the reference"
+                    hint = Near(one.name.text, lambda: sorted(known), "see the reference")
                     message = f"{short} has no param {one.name.text!r}"
                     self.tell("unknown-argument", message, one.name.start, one.name.end, hint)
             return None, given
@@ -158,7 +167,12 @@ class Arguments(Resolving):
                 message = "the secret of Credentials must be named by a text, as it is"
                 self.tell("secret-constant", message, mixin.start, mixin.end, 'secret = "NAME"')
         if mixin.alias is not None:
-            extra.setdefault(mixin.alias.text, Map(bundle))
+            alias = mixin.alias.text
+            if signature is None or alias not in signature.params:
+                extra.setdefault(alias, Map(bundle))
+            elif entries.setdefault(alias, Map(bundle)) != Map(bundle):
+                message = f"{alias!r} is given, and is the alias of a mixin too"
+                self.tell("duplicate-alias", message, mixin.alias.start, mixin.alias.end, "rename the alias")
             return
         for name, value in bundle.items():
             if signature is not None and name in signature.params:
@@ -202,13 +216,32 @@ class Arguments(Resolving):
     # implicits and defaults
 
     def _implicit(self, declared: Declaration) -> Given:
+        key = (declared.qualified, self.namespace)
+        if key not in self._implied:
+            self._implied[key] = self._implicits(declared)
+        return self._implied[key]
+
+    def _implicits(self, declared: Declaration) -> Given:
         found: Given = {}
         slots = self.signatures.of(declared).params
         for one in self.program.implicits(declared, self.namespace):
             for argument in one.call.args:
                 if argument.name.text in slots and constant(argument.value):
                     found.setdefault(argument.name.text, self._quiet(argument.value))
+            for mixin in one.call.mixins:
+                for argument in mixin.args:
+                    if argument.name.text in slots and constant(argument.value):
+                        found.setdefault(argument.name.text, self._quiet(argument.value))
         return found
+
+    def idle(self, call: Call, scope: Scope, where: str, slots: dict[str, Slot]) -> None:
+        """Mixins where nothing is called: they are checked, and told if they bring nothing that is taken."""
+        self._aliases(call.mixins)
+        for mixin in call.mixins:
+            self._bundle(mixin, scope)
+            if mixin.alias is not None or not any(one.name.text in slots for one in mixin.args):
+                message = f"{mixin.target.text} has no effect {where}"
+                self.tell("no-effect", message, mixin.start, mixin.end, "put it on a call or on a signature")
 
     def _constant(self, slot: Slot) -> Expression:
         assert slot.default is not None
@@ -222,6 +255,11 @@ class Arguments(Resolving):
             return self.value(written, Scope(owner, "", outer=None))[0]
         finally:
             self.quiet = before
+
+
+def _parts(declared: Declared, signature: Signature) -> int:
+    """How much a call of this comes to."""
+    return len(signature.params) + (len(declared.mixins) if isinstance(declared, Declaration) else 0)
 
 
 def timeout(bundle: Given) -> dict[OptionName, Expression]:

@@ -17,6 +17,10 @@ from weft.plan import check
 from weft.plan.model import MAX_BYTES as PLAN_BYTES
 from weft.plan.model import MAX_NODES, Block, Field, Plan, Record, Task
 
+MOST_BLOCKS = 200_000
+MOST_BYTES = 128 * 1024 * 1024
+"""Of all plans of a program together. Each holds all that its workflow calls, so a short text can ask for much."""
+
 
 class Compiled(msgspec.Struct, frozen=True):
     """`plans` by the workflows' qualified names; none if there is an error."""
@@ -56,7 +60,7 @@ def compile_sources(sources: Sequence[Source], *, allow_external: bool = False) 
     recursion.schemas(program, signatures, report)
     plans: dict[str, Plan] = {}
     if not report.failed:
-        plans = _plans(walked, signatures, walking.params_read)
+        plans = _plans(walked, signatures, walking.params_read, report)
         _check(walked, plans, report)
     ok = not report.failed
     return Compiled(program, report.diagnostics(), plans if ok else {}, walked, signatures)
@@ -67,6 +71,7 @@ def _check(walked: dict[str, Walked], plans: dict[str, Plan], report: Report) ->
     would else be checked again and again.
     """
     sizes: dict[str, tuple[int, int]] = {}
+    left = MOST_BYTES
     for name, plan in plans.items():
         for block in plan.blocks:
             if block.name not in sizes:
@@ -76,6 +81,10 @@ def _check(walked: dict[str, Walked], plans: dict[str, Plan], report: Report) ->
             declared = walked[name].declared
             message = f"the plan of {name} is larger than {MAX_NODES:,} nodes or {PLAN_BYTES:,} bytes"
             report.add("plan", message, declared.source, declared.name.start, declared.name.end, hint="make several of it")
+        left -= size
+        if left < 0:
+            _too_much(walked[name], f"all plans together are larger than {MOST_BYTES:,} bytes", report)
+            break
     if report.failed:
         return
     blocks = {block.name: block for plan in plans.values() for block in plan.blocks}
@@ -96,7 +105,9 @@ def _parts(blocks: list[Block], plans: dict[str, Plan], sizes: dict[str, tuple[i
     return list(plans.values())
 
 
-def _plans(walked: dict[str, Walked], signatures: Signatures, params_read: set[str]) -> dict[str, Plan]:
+def _plans(
+    walked: dict[str, Walked], signatures: Signatures, params_read: set[str], report: Report
+) -> dict[str, Plan]:
     lowering = Lowering(signatures, walked, params_read)
     lowered: dict[str, Lowered] = {}
     blocks: dict[str, Block] = {}
@@ -106,14 +117,28 @@ def _plans(walked: dict[str, Walked], signatures: Signatures, params_read: set[s
     for name, one in walked.items():
         blocks[f"{name} (args)"] = lowering.args(one)
     records = _records(signatures)
-    plans = {}
+    types = {name: _named(one.blocks, records) for name, one in lowered.items()}
+    plans: dict[str, Plan] = {}
+    left = MOST_BLOCKS
     for name, one in walked.items():
         if one.declared.kind == "workflow" and not one.declared.source.library:
-            plans[name] = _plan(name, lowered, blocks, records)
+            plans[name] = _plan(name, lowered, blocks, records, types)
+            left -= len(plans[name].blocks)
+            if left < 0:
+                _too_much(one, f"all plans together have more than {MOST_BLOCKS:,} blocks", report)
+                return {}
     return plans
 
 
-def _plan(name: str, lowered: dict[str, Lowered], args: dict[str, Block], records: dict[str, Record]) -> Plan:
+def _too_much(one: Walked, message: str, report: Report) -> None:
+    name = one.declared.name
+    hint = "a workflow's plan holds everything it calls: make fewer workflows, or several programs"
+    report.add("plan", message, one.declared.source, name.start, name.end, hint=hint)
+
+
+def _plan(
+    name: str, lowered: dict[str, Lowered], args: dict[str, Block], records: dict[str, Record], types: dict[str, set[str]]
+) -> Plan:
     """A workflow with everything it calls."""
     wanted: dict[str, None] = {name: None}
     todo = [name]
@@ -124,9 +149,11 @@ def _plan(name: str, lowered: dict[str, Lowered], args: dict[str, Block], record
                 if called in lowered:
                     todo.append(called)
     found: list[Block] = []
+    named: set[str] = set()
     for one in wanted:
         found += lowered[one].blocks if one in lowered else [args[one]]
-    return Plan(name=name, entry=name, blocks=tuple(found), records=_used(found, records))
+        named |= types[one] if one in types else _named([args[one]], records)
+    return Plan(name=name, entry=name, blocks=tuple(found), records=_used(named, records))
 
 
 def _records(signatures: Signatures) -> dict[str, Record]:
@@ -137,17 +164,24 @@ def _records(signatures: Signatures) -> dict[str, Record]:
     return found
 
 
-def _used(blocks: list[Block], records: dict[str, Record]) -> tuple[Record, ...]:
-    """The records that the types of these blocks name, and those they name."""
-    types = [field.type for block in blocks for field in block.params]
+def _named(blocks: list[Block], records: dict[str, Record]) -> set[str]:
+    """The records that the types of these blocks name."""
+    types = {field.type for block in blocks for field in block.params}
     for block in blocks:
+        types |= set(block.gives.values())
         for node in block.nodes:
-            if isinstance(node.work, Task) and node.work.returns:
-                types += [field.type for field in node.work.returns]
+            if isinstance(node.work, Task):
+                types |= {*node.work.takes.values(), *(field.type for field in node.work.returns or ())}
+    return {name for type_ in types if (name := type_.strip("[]")) in records}
+
+
+def _used(named: set[str], records: dict[str, Record]) -> tuple[Record, ...]:
+    """These records, and those that they name."""
     found: dict[str, Record] = {}
-    while types:
-        name = types.pop().strip("[]")
+    todo = list(named)
+    while todo:
+        name = todo.pop()
         if name in records and name not in found:
             found[name] = records[name]
-            types += [field.type for field in records[name].fields]
+            todo += [field.type.strip("[]") for field in records[name].fields]
     return tuple(found[name] for name in sorted(found))

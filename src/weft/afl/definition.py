@@ -3,6 +3,8 @@ place in it, so that the same program is the same definition.
 """
 
 import uuid as uuids
+from collections import ChainMap
+from collections.abc import MutableMapping
 
 from weft.afl.compiling import Compiled
 from weft.afl.entities import (
@@ -41,13 +43,16 @@ from weft.afl.syntax import (
     Step,
     Subscript,
     Unary,
+    named_by,
 )  # fmt: skip
 from weft.base import json
 from weft.plan import model
 
 _KINDS = {"block": "AndThen", "foreach": "AndMap", "when": "When", "match": "AndMatch", "script": "Script"}
-OBJECT_TYPES = ("VariableAssignment", "Facet", "AndThen", "AndMap", "AndMatch", "Yield", "Schema", "Catch")
-"""What a statement or block is, in the seed's words and those that AFL adds."""
+
+
+Seen = ChainMap[str, str]
+"""The steps that can be named from a place, with their ids: a map for each block around it."""
 
 
 def define(compiled: Compiled, *, name: str, path: str, flow_id: uuids.UUID, date: int = 0) -> FlowDefinition:
@@ -104,22 +109,28 @@ class _Definer:
         self._mixins(declared.mixins, facet)
         if declared.script is not None:
             self._script(declared.script, facet, declared)
-        self._bodies(declared.bodies, declared.catch, facet, declared.qualified, declared, {})
+        self._bodies(declared.bodies, declared.catch, facet, declared.qualified, declared, Seen())
 
     def _bodies(
-        self, bodies: list[Body], catch: Catch | None, container: str, path: str, declared: Declaration, seen: dict[str, str]
-    ) -> None:
-        """Blocks of a declaration or step, in order; `seen`: the steps that are visible, with their ids."""
+        self, bodies: list[Body], catch: Catch | None, container: str, path: str, declared: Declaration, seen: Seen
+    ) -> dict[str, str]:
+        """Blocks of a declaration or step, in order; `seen`: the steps that can be named. Answers those inside."""
+        beside = dict[str, str]()
+        seen = seen.new_child(beside)
         for number, body in enumerate(bodies, start=1):
             at = f"{path}/{number}"
             block = BlockDefinition(self._id(f"block {at}"), _KINDS[body.kind], container, number,
                                     body.variable.text if body.variable else None,
                                     iterable=said(body.iterable) if body.iterable else None)  # fmt: skip
             self._made.blocks.append(block)
+            if body.iterable is not None:
+                self._refers(block.uuid, named_by(body.iterable), seen)
             if body.script is not None:
                 self._script(body.script, block.uuid, declared)
             if body.block is not None:
-                self._block(body.block, block.uuid, at, declared, seen)
+                inner = self._block(body.block, block.uuid, at, declared, seen)
+                if body.kind == "block":  # what is written after it can name its steps
+                    _more(beside, inner)
             self._cases([(case.condition, case.block) for case in body.cases], block.uuid, at, declared, seen)
         if catch is not None:
             at = f"{path}/catch"
@@ -128,19 +139,30 @@ class _Definer:
             if catch.block is not None:
                 self._block(catch.block, block.uuid, at, declared, seen)
             self._cases([(case.condition, case.block) for case in catch.cases], block.uuid, at, declared, seen)
+        return beside
 
     def _cases(
         self, cases: list[tuple[Expression | None, Block]], container: str, path: str, declared: Declaration,
-        seen: dict[str, str],
+        seen: Seen,
     ) -> None:  # fmt: skip
         for number, (condition, inner) in enumerate(cases, start=1):
             at = f"{path}/{number}"
             shown = said(condition) if condition else "_"
             self._made.blocks.append(BlockDefinition(self._id(f"block {at}"), "Case", container, number, condition=shown))
+            if condition is not None:
+                self._refers(self._id(f"block {at}"), named_by(condition), seen)
             self._block(inner, self._id(f"block {at}"), at, declared, seen)
 
-    def _block(self, block: Block, block_id: str, path: str, declared: Declaration, outer: dict[str, str]) -> None:
-        seen = dict(outer)
+    def _refers(self, what: str, names: list[str], seen: Seen) -> None:
+        """What a statement, a foreach or a case names, of the steps that it sees."""
+        used = [seen[name] for name in dict.fromkeys(names) if name in seen]
+        self._made.references.append(StatementReferences(what, used))
+
+    def _block(
+        self, block: Block, block_id: str, path: str, declared: Declaration, outer: Seen
+    ) -> dict[str, str]:
+        """Its statements. Answers all steps that it holds, for what is written after it."""
+        seen, inside = outer.new_child(), dict[str, str]()
         for number, one in enumerate(block.statements, start=1):
             named = one.name.text if isinstance(one, Step) else f"yield {number}"
             at = f"{path}/{named}"
@@ -156,12 +178,14 @@ class _Definer:
             self._made.arguments.append(StatementArguments(statement, [_argument(arg) for arg in one.call.args]))
             names = [name for arg in one.call.args for name in named_by(arg.value)]
             names += [name for mixin in one.call.mixins for arg in mixin.args for name in named_by(arg.value)]
-            used = [seen[name] for name in dict.fromkeys(names) if name in seen]
-            self._made.references.append(StatementReferences(statement, used))
+            self._refers(statement, names, seen)
             self._mixins(one.call.mixins, statement)
             if isinstance(one, Step):
-                seen[named] = statement
-                self._bodies(one.bodies, one.catch, statement, at, declared, seen)
+                seen[named] = inside[named] = statement
+                inner = self._bodies(one.bodies, one.catch, statement, at, declared, seen)
+                _more(seen, inner)
+                _more(inside, inner)
+        return inside
 
     def _mixins(self, mixins: list[Mixin], owner: str) -> None:
         for number, one in enumerate(mixins, start=1):
@@ -173,6 +197,12 @@ class _Definer:
         line = declared.source.place(script.start)[0]
         self._made.script_code.append(ScriptCode(self._id(f"script {owner}"), owner, "python", script.code,
                                                  declared.source.name, line))  # fmt: skip
+
+
+def _more(names: MutableMapping[str, str], inner: dict[str, str]) -> None:
+    """Adds steps whose names mean nothing else."""
+    for name, id in inner.items():
+        names.setdefault(name, id)
 
 
 def said(one: Expression) -> str:
@@ -196,29 +226,6 @@ def said(one: Expression) -> str:
             return f"({said(left)} {operator} {said(right)})"
         case Chain(operator=operator, operands=operands):
             return "(" + f" {operator} ".join(map(said, operands)) + ")"
-
-
-def named_by(one: Expression) -> list[str]:
-    """The steps that an expression names, perhaps."""
-    match one:
-        case Reference(name=name, dollar=False):
-            return [name]
-        case Attribute(base=base):
-            return named_by(base)
-        case Subscript(base=base, index=index):
-            return named_by(base) + named_by(index)
-        case ListOf(items=items):
-            return [name for item in items for name in named_by(item)]
-        case MapOf(entries=entries):
-            return [name for _, value in entries for name in named_by(value)]
-        case Unary(operand=operand):
-            return named_by(operand)
-        case Binary(left=left, right=right):
-            return named_by(left) + named_by(right)
-        case Chain(operands=operands):
-            return [name for operand in operands for name in named_by(operand)]
-        case _:
-            return []
 
 
 def _slots(params: list[Param]) -> list[Parameter]:

@@ -1,14 +1,30 @@
 """What is wrong with a program, and where: collected, so that all of it is told at once."""
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from weft.afl.rules import RULES, Severity
 from weft.afl.source import Source
+from weft.base.names import closest
 
 MOST = 200
 """Problems of one program that are told."""
+COMPARED = 40_000
+"""Names that are looked at, for all hints of one program together: it takes some microseconds for each."""
+_AT_ONCE = 5_000
+
+
+class Near(msgspec.Struct, frozen=True):
+    """A hint that is looked for only if its problem is told: which of the known names was probably meant."""
+
+    name: str
+    known: Callable[[], Iterable[str]]
+    otherwise: str = ""
+
+
+Hint = str | Near
 
 
 class Diagnostic(msgspec.Struct, frozen=True):
@@ -34,10 +50,10 @@ class Report:
     """Problems as they are found. The same one at the same place is told once."""
 
     def __init__(self, *, lenient: Iterable[str] = ()) -> None:
-        self._found: dict[tuple[str, int, str], tuple[Source, int, int, str, Severity, str, str]] = {}
+        self._found: dict[tuple[str, int, str], tuple[Source, int, int, str, Severity, str, Hint]] = {}
         self._lenient = frozenset(lenient)
 
-    def add(self, rule: str, message: str, source: Source, start: int, end: int, *, hint: str = "") -> None:
+    def add(self, rule: str, message: str, source: Source, start: int, end: int, *, hint: Hint = "") -> None:
         """A problem from `start` to `end` of a source."""
         severity: Severity = "warning" if rule in self._lenient else RULES[rule].severity
         if severity == "warning" and source.library:
@@ -55,7 +71,15 @@ class Report:
         """What was found, in order of its place; errors are kept if there is too much of it."""
         found = sorted(self._found.values(), key=lambda one: one[4])[:MOST]
         found.sort(key=lambda one: (one[0].name, one[1]))
-        return [_diagnostic(*one) for one in found]
+        left = COMPARED
+        told = []
+        for source, start, end, rule, severity, message, hint in found:
+            if isinstance(hint, Near):
+                names = list(itertools.islice(hint.known(), min(_AT_ONCE, left)))
+                left -= len(names)
+                hint = closest(hint.name, names).removeprefix("; ") or hint.otherwise
+            told.append(_diagnostic(source, start, end, rule, severity, message, hint))
+        return told
 
 
 def excerpt(diagnostic: Diagnostic) -> str:

@@ -1,6 +1,6 @@
 """The grammar of expressions, by precedence: `||`, `&&`, comparison, `++`, `+ -`, `* / %`, unary, postfix, atom."""
 
-from weft.afl.lexer import LITERALS
+from weft.afl.lexer import LARGEST, LITERALS
 from weft.afl.reading import MAX_DEPTH, Reader, literal, shown
 from weft.afl.syntax import (
     Argument,
@@ -34,6 +34,9 @@ class Expressions(Reader):
         while self.token.kind != ")":
             if self.token.kind == "end":
                 self.closed(opening, "the arguments")
+            if self.token.kind == "name" and self.ahead(1).kind == ":":
+                given = str(self.take().value)
+                self.wrong("an argument is given by '=', not by ':'", hint=f"write {given} = …")
             if self.token.kind == "name" and self.ahead(1).kind != "=":
                 given = str(self.token.value)
                 self.wrong(f"expected an argument as name = value, not {given!r} alone", hint=f"write name = {given}")
@@ -103,6 +106,9 @@ class Expressions(Reader):
         if token.kind not in ("-", "+", "!"):
             return self._postfix()
         self.take()
+        if token.kind == "-" and self.token.kind == "int" and self.token.value > LARGEST:
+            smallest = self.take()
+            return Literal_(token.start, smallest.end, -smallest.value)
         self.deeper()
         operand = self._unary()
         self.depth -= 1
@@ -133,6 +139,9 @@ class Expressions(Reader):
         match token.kind:
             case "string" | "int" | "float":
                 self.take()
+                if token.kind == "int" and token.value > LARGEST:
+                    self.report.add("number", "this number is too large", self.source, token.start, token.end,
+                                    hint=f"the most is {LARGEST}")  # fmt: skip
                 return literal(token)
             case "name":
                 self.take()

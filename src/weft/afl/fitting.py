@@ -13,6 +13,8 @@ def verdict(wanted: str, given: str) -> str:
     """The rule that is broken if a value of one type is given for another; empty if none is."""
     if wanted in _DYNAMIC or given in _DYNAMIC or wanted == given:
         return ""
+    if "|" in given and not given.startswith("["):
+        return next((rule for one in given.split("|") if (rule := verdict(wanted, one))), "")
     if wanted.startswith("[") and given.startswith("["):
         return verdict(wanted[1:-1], given[1:-1])
     if wanted in NUMBERS and given in NUMBERS:
@@ -77,7 +79,13 @@ def common(types: list[str]) -> str:
         return known[0]
     if all(one in NUMBERS for one in known):
         return "Double" if "Double" in known else "Long"
-    return "Json"
+    # only told where the list itself is: of what comes out of it nothing is known
+    return "Json" if any(one in _DYNAMIC or one.startswith("[") for one in known) else "|".join(known)
+
+
+def single(type_: str) -> str:
+    """The type of one element of a list of elements of these types."""
+    return ANY if "|" in type_ else type_
 
 
 def planned(type_: str) -> str:

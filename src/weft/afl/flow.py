@@ -45,12 +45,14 @@ class Flow(Expressions):
         if self.word("python"):
             self.take()
         token = self.token
-        if token.kind == "script":
+        if token.kind in ("script", "string"):
             self.take()
-            return Script(token.start, token.end, token.value)
-        if token.kind == "string":
-            self.take()
-            return Script(token.start, token.end, dedented(token.value))
+            code = token.value if token.kind == "script" else dedented(token.value)
+            inner = self.source.text[token.start + 1 : token.end]
+            first = token.start + 1 + len(inner) - len(inner.lstrip())
+            return Script(token.start, token.end, code, self.source.name, self.source.place(first)[0])
+        if token.kind == "name" and self.ahead(1).kind in ("script", "string"):
+            self.wrong(f"scripts are Python, not {token.value!r}", hint="leave the word out: script { … }")
         self.wrong(f"expected the script's code, not {shown(token)}", hint="script { … } or script \"…\"")
 
     def block(self) -> Block:
@@ -97,6 +99,12 @@ class Flow(Expressions):
     def _called(self) -> Call:
         if self.token.kind != "name" or self.ahead(1).kind not in ("(", "."):
             self.wrong(f"expected a call, not {shown(self.token)}", hint="a step calls a facet: s = Facet(a = 1)")
+        name, following = self.token.value, self.at + 1
+        while self.tokens[following].kind == "." and self.tokens[min(following + 1, len(self.tokens) - 1)].kind == "name":
+            following += 2
+        if self.tokens[following].kind != "(":
+            said = ".".join([name, *(token.value for token in self.tokens[self.at + 2 : following : 2])])
+            self.wrong(f"expected a call, but {said!r} is a value", hint=f"use {said} where it is needed; it needs no step")
         return self.call()
 
     def _body(self) -> Body:

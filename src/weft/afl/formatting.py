@@ -37,7 +37,7 @@ class _Open:
 
 class _Writer:
     def __init__(self, source: Source, tokens: list[Token], comments: list[Comment]) -> None:
-        self._text, self._tokens = source.text, tokens
+        self._source, self._text, self._tokens = source, source.text, tokens
         self._comments: dict[int, list[Comment]] = {}
         for one in comments:
             self._comments.setdefault(one.before, []).append(one)
@@ -74,7 +74,7 @@ class _Writer:
                 stack.append(number)
             elif token.kind in _CLOSES and stack:
                 opening = stack.pop()
-                found[opening] = "\n" not in self._text[self._tokens[opening].start : token.end]
+                found[opening] = self._source.place(self._tokens[opening].start)[0] == self._source.place(token.start)[0]
         return found
 
     # where lines are broken
@@ -148,9 +148,6 @@ class _Writer:
         text = self._text[token.start : token.end]
         if token.kind == "script":
             text = self._script(token)
-        elif token.value == "script" and number + 1 < len(self._tokens) and self._tokens[number + 1].kind == "script":
-            between = self._text[token.end : self._tokens[number + 1].start]
-            text = "script python" if "python" in between else "script"
         if not self._line:
             self._line = INDENT * self._level + text
         else:

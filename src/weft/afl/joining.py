@@ -57,4 +57,4 @@ class Sources:
 
 
 def _first(expressions: list[Expression]) -> Expression:
-    return expressions[0] if len(expressions) == 1 else Apply("default", tuple(expressions))
+    return expressions[0] if len(expressions) == 1 else Apply("present", tuple(expressions))

@@ -4,6 +4,7 @@ The braces of a script hold Python, which is cut out whole. `;` is space. Commen
 for the formatter.
 """
 
+import ast
 import re
 import textwrap
 from typing import Any, NamedTuple
@@ -21,7 +22,9 @@ LITERALS = {"true": True, "false": False, "null": None}
 TYPES = ("String", "Long", "Int", "Double", "Boolean", "Json")
 OPERATORS = ("||", "&&", "==", "!=", ">=", "<=", ">", "<", "++", "+", "-", "*", "/", "%", "!")
 
-_LARGEST = 2**63 - 1
+MAX_NAME = 255
+"""Of the kinds of tasks too, which names become."""
+LARGEST = 2**63 - 1
 _TOKEN = re.compile(
     r"""(?P<space>[\s;]+)
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
@@ -36,12 +39,17 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r'\\(?:([ntr"\\])|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))')
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
-_SCRIPT = re.compile(r"(?:python\b\s*)?\{")
+_POINT = re.compile(r"\.(?:[eE][+-]?[0-9]+)?(?![A-Za-z_])")
 _PYTHON = re.compile(
     r"""(?P<string>[rRbBfFuU]{0,2}(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))
     |(?P<comment>\#[^\n]*)|(?P<open>\{)|(?P<close>\})|(?P<other>[^{}\#'"]+|.)""",
     re.X | re.S,
 )
+
+
+_LONE = ("'", '"')
+_TRIPLE = re.compile(r"""[rRbBfFuU]{0,2}(?:\"\"\"|''')""")
+_BRACES = re.compile(r"""(?P<comment>\#[^\n]*)|(?P<open>\{)|(?P<close>\})|(?P<other>[^{}\#]+)""")
 
 
 class Token(NamedTuple):
@@ -67,37 +75,7 @@ class Lexed(NamedTuple):
 
 def lex(source: Source, report: Report) -> Lexed:
     """All tokens, the last of kind `end`. What cannot be read is told and left out."""
-    text, tokens, comments = source.text, list[Token](), list[Comment]()
-    at, length, match = 0, len(source.text), _TOKEN.match
-    while at < length:
-        found = match(text, at)
-        if found is None:
-            start, at = at, _unreadable(source, at, report)
-            if text[start] in "\"'" and at > start + 1:
-                tokens.append(Token("string", text[start + 1 : at].rstrip("'"), start, at))
-            continue
-        kind, start, at = found.lastgroup, at, found.end()
-        if kind == "space":
-            continue
-        if kind == "name":
-            word = found.group()
-            if word == "script" and (brace := _script_after(text, at, tokens)):
-                code, at = _script(source, brace, report)
-                tokens.append(Token("name", "script", start, start + 6))
-                tokens.append(Token("script", code, brace, at))
-            else:
-                tokens.append(Token("name", word, start, at))
-        elif kind == "mark":
-            mark = found.group()
-            tokens.append(Token(mark, mark, start, at))
-        elif kind == "string":
-            tokens.append(Token("string", _unescaped(source, start, at, report), start, at))
-        elif kind in ("line", "comment"):
-            comments.append(Comment(start, at, len(tokens)))
-        else:
-            tokens.append(_number(source, kind or "", start, at, report))
-    tokens.append(Token("end", "", length, length))
-    return Lexed(tokens, comments)
+    return _Lexer(source, report).lexed()
 
 
 def doc(text: str) -> str:
@@ -106,37 +84,129 @@ def doc(text: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _unreadable(source: Source, at: int, report: Report) -> int:
-    """Tells what is there, and where to go on."""
-    text = source.text
-    line_end = text.find("\n", at)
-    line_end = len(text) if line_end < 0 else line_end
-    if text[at] == '"':
-        # what closes at the end of the line was hardly meant to be in the text
-        end = at + len(text[at:line_end].rstrip(" \t)]},;")) or line_end
-        report.add("string", "this text is never closed", source, at, end, hint='write " where it ends')
-        return max(end, at + 1)
-    if text[at] == "'" and 0 < (close := text.find("'", at + 1)) < line_end:
-        report.add("character", "a text stands in double quotes", source, at, close + 1, hint='write "…"')
-        return close + 1
-    if text[at] == "#":
-        report.add("character", "'#' begins nothing here", source, at, at + 1, hint="comments begin with //, maps with #{")
-        return line_end
-    if text.startswith("/*", at):
-        report.add("unclosed", "this comment is never closed", source, at, at + 2, hint="write */ where it ends")
-        return len(text)
-    end = at + 1
-    while end < line_end and _TOKEN.match(text, end) is None and text[end] != '"':
-        end += 1
-    shown = text[at:end]
-    hint = {"'": "texts stand in double quotes", "|": "or is ||", "&": "and is &&"}
-    message = f"{shown[:20]!r} means nothing here"
-    report.add("character", message, source, at, end, hint=hint.get(shown[0], "remove it, or put it into a text"))
-    return end
+class _Lexer:
+    """One pass over the text. What is never closed is looked for to the end only once: all that follows is not either."""
+
+    def __init__(self, source: Source, report: Report) -> None:
+        self._source, self._report = source, report
+        self._tokens: list[Token] = []
+        self._comments: list[Comment] = []
+        self._unclosed = len(source.text)
+        """From where on no text is closed."""
+        self._python = _PYTHON
+
+    def lexed(self) -> Lexed:
+        source, text, tokens = self._source, self._source.text, self._tokens
+        at, length, match = 0, len(source.text), _TOKEN.match
+        while at < length:
+            found = match(text, at) if at <= self._unclosed or text[at] != '"' else None
+            if found is None:
+                start, at = at, self._unreadable(at)
+                if text[start] in "\"'" and at > start + 1:
+                    tokens.append(Token("string", text[start + 1 : at].rstrip("'"), start, at))
+                continue
+            kind, start, at = found.lastgroup, at, found.end()
+            if kind == "space":
+                continue
+            if kind == "name":
+                tokens.append(self._name(start, at))
+                if tokens[-1].value == "script":
+                    at = self._after_script(at)
+            elif kind == "mark":
+                mark = found.group()
+                tokens.append(Token(mark, mark, start, at))
+            elif kind == "string":
+                tokens.append(Token("string", _unescaped(source, start, at, self._report), start, at))
+            elif kind in ("line", "comment"):
+                self._comments.append(Comment(start, at, len(tokens)))
+            else:
+                negative = bool(tokens) and tokens[-1].kind == "-"
+                tokens.append(_number(source, kind or "", start, at, self._report, negative=negative))
+                at = tokens[-1].end
+        tokens.append(Token("end", "", length, length))
+        return Lexed(tokens, self._comments)
+
+    def _name(self, start: int, end: int) -> Token:
+        if end - start > MAX_NAME:
+            message = f"a name has at most {MAX_NAME} characters, not {end - start:,}"
+            self._report.add("size", message, self._source, start, end, hint="shorten it")
+        return Token("name", self._source.text[start : min(end, start + MAX_NAME)], start, end)
+
+    def _unreadable(self, at: int) -> int:
+        """Tells what is there, and where to go on."""
+        source, text, report = self._source, self._source.text, self._report
+        line_end = text.find("\n", at)
+        line_end = len(text) if line_end < 0 else line_end
+        if text[at] == '"':
+            self._unclosed = min(self._unclosed, at)
+            # what closes at the end of the line was hardly meant to be in the text
+            end = at + len(text[at:line_end].rstrip(" \t)]},;")) or line_end
+            report.add("string", "this text is never closed", source, at, end, hint='write " where it ends')
+            return max(end, at + 1)
+        if text[at] == "'" and 0 < (close := text.find("'", at + 1)) < line_end:
+            report.add("character", "a text stands in double quotes", source, at, close + 1, hint='write "…"')
+            return close + 1
+        if text[at] == "#":
+            hint = "comments begin with //, maps with #{"
+            report.add("character", "'#' begins nothing here", source, at, at + 1, hint=hint)
+            return line_end
+        if text.startswith("/*", at):
+            report.add("unclosed", "this comment is never closed", source, at, at + 2, hint="write */ where it ends")
+            return len(text)
+        end = at + 1
+        while end < line_end and text[end] != '"' and _TOKEN.match(text, end) is None:
+            end += 1
+        shown = text[at:end]
+        meant = {"'": "texts stand in double quotes", "|": "or is ||", "&": "and is &&"}
+        message = f"{shown[:20]!r} means nothing here"
+        report.add("character", message, source, at, end, hint=meant.get(shown[0], "remove it, or put it into a text"))
+        return end
+
+    def _after_script(self, at: int) -> int:
+        """After the word `script`: its braces hold Python, if it follows `)` or `andThen` and they are there."""
+        text, before = self._source.text, self._tokens[-2:-1]
+        if not before or not (before[0].kind == ")" or before[0].value == "andThen"):
+            return at
+        comments: list[Comment] = []
+        python: list[Token] = []
+        behind = at
+        while behind < len(text) and (found := _TOKEN.match(text, behind)):
+            if found.lastgroup in ("line", "comment"):
+                comments.append(Comment(behind, found.end(), len(self._tokens) + len(python)))
+            elif found.lastgroup == "name" and not python:
+                python.append(Token("name", found.group(), behind, found.end()))
+            elif found.lastgroup != "space":
+                break
+            behind = found.end()
+        if not text.startswith("{", behind):
+            return at
+        code, end = self._script(behind)
+        self._comments += comments
+        self._tokens += [*python, Token("script", code, behind, end)]
+        return end
+
+    def _script(self, brace: int) -> tuple[str, int]:
+        """The code between the braces, and the offset behind them."""
+        text, at, depth = self._source.text, brace + 1, 1
+        while depth and at < len(text):
+            found = self._python.match(text, at)
+            assert found is not None
+            if found.group() in _LONE or (found.lastgroup == "string" and _TRIPLE.match(text, at) and found.end() - at < 6):
+                self._python = _BRACES  # a quote that nothing closes: from here on only the braces count
+            at = found.end()
+            depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
+        if depth:
+            hint = "write } where it ends"
+            self._report.add("unclosed", "this script is never closed", self._source, brace, brace + 1, hint=hint)
+            return dedented(text[brace + 1 :]), len(text)
+        return dedented(text[brace + 1 : at - 1]), at
 
 
-def _number(source: Source, kind: str, start: int, end: int, report: Report) -> Token:
+def _number(source: Source, kind: str, start: int, end: int, report: Report, *, negative: bool) -> Token:
     written = source.text[start:end]
+    if kind == "int" and (point := _POINT.match(source.text, end)):
+        shown, end = source.text[start : point.end()], point.end()
+        report.add("number", f"{shown} is no number", source, start, end, hint="digits on both sides of the point, as 1.0e3")
     following = source.text[end : end + 1]
     if following.isalpha() or following == "_":
         hint = "digits on both sides of the point, as 1.0e3" if following in "eE" else "a name does not begin with a digit"
@@ -147,9 +217,9 @@ def _number(source: Source, kind: str, start: int, end: int, report: Report) -> 
             report.add("number", "this number is too large", source, start, end, hint="the most is about 1.8e308")
             value = 0.0
         return Token("float", value, start, end)
-    whole = int(written) if len(written) < 20 else _LARGEST + 1
-    if whole > _LARGEST:
-        report.add("number", "this number is too large", source, start, end, hint=f"the most is {_LARGEST}")
+    whole = int(written) if len(written) < 20 else LARGEST + 1
+    if whole > LARGEST + negative:
+        report.add("number", "this number is too large", source, start, end, hint=f"the most is {LARGEST}")
         whole = 0
     return Token("int", whole, start, end)
 
@@ -170,33 +240,22 @@ def _unescaped(source: Source, start: int, end: int, report: Report) -> str:
     return inner
 
 
-def _script_after(text: str, at: int, tokens: list[Token]) -> int:
-    """Where the brace of a script is, if the word `script` that ends here has one: it follows `)` or `andThen`."""
-    if not tokens or not (tokens[-1].kind == ")" or tokens[-1].value == "andThen"):
-        return 0
-    while at < len(text) and (space := _TOKEN.match(text, at)) and space.lastgroup in ("space", "line", "comment"):
-        at = space.end()
-    found = _SCRIPT.match(text, at)
-    return found.end() - 1 if found else 0
-
-
-def _script(source: Source, brace: int, report: Report) -> tuple[str, int]:
-    """The code between the braces, and the offset behind them."""
-    text, at, depth = source.text, brace + 1, 1
-    while depth and at < len(text):
-        found = _PYTHON.match(text, at)
-        assert found is not None
-        at = found.end()
-        depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
-    if depth:
-        report.add("unclosed", "this script is never closed", source, brace, brace + 1, hint="write } where it ends")
-        return dedented(text[brace + 1 :]), len(text)
-    return dedented(text[brace + 1 : at - 1]), at
-
-
 def dedented(code: str) -> str:
     """Code without the indentation that all its lines share. A first line beside the brace has none of its own."""
     first, newline, rest = code.partition("\n")
     if not first.strip():
         return textwrap.dedent(rest).strip("\n").rstrip()
-    return f"{first.strip()}{newline}{textwrap.dedent(rest)}".rstrip()
+    rest = textwrap.dedent(rest)
+    made = f"{first.strip()}{newline}{rest}".rstrip()
+    deeper = f"{first.strip()}\n{textwrap.indent(rest, '    ')}".rstrip()
+    if rest.strip() and not _python(made) and _python(deeper):
+        return deeper  # the first line opened a block, whose indentation all the others share
+    return made
+
+
+def _python(code: str) -> bool:
+    """Whether this is Python. Of what is too long to be read for this only, it is taken to be."""
+    try:
+        return len(code) > 20_000 or ast.parse(code) is not None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False

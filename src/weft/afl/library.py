@@ -1,12 +1,14 @@
-"""Which files a program needs besides those it was given: what it uses and does not declare, found in an index of files."""
+"""Which files a program needs besides those it was given: what it names and does not declare, found in an index of files."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from weft.afl import parser
 from weft.afl.diagnostic import Report
+from weft.afl.lexer import TYPES
+from weft.afl.signature import BUILTIN
 from weft.afl.source import Source
-from weft.afl.syntax import File
+from weft.afl.syntax import Call, File, Namespace, Param
 from weft.afl.walking import steps_of
 
 _NAMESPACE = re.compile(r"\bnamespace\s+([A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)\s*\{")
@@ -21,34 +23,64 @@ def resolve(sources: list[Source], index: Mapping[str, list[str]], load: Callabl
     """The sources with all files that they need, and that those need. `index`: namespace → files that open it."""
     found = list(sources)
     names = {source.name for source in sources}
-    known: set[str] = set()
-    wanted: dict[str, None] = {}
+    declared: dict[str, set[str]] = {}
+    files: list[File] = []
     todo = list(sources)
     while todo:
-        files = [parser.parse(source, Report()) for source in todo]
-        known |= {space.name.text for file in files for space in file.namespaces}
-        for file in files:
-            wanted |= dict.fromkeys(_needs(file))
+        read = [parser.parse(source, Report()) for source in todo]
+        for space in (space for file in read for space in file.namespaces):
+            members = declared.setdefault(space.name.text, set())
+            members |= {one.name.text for one in space.schemas} | {one.name.text for one in space.declarations}
+        files += read
+        everywhere = {name for members in declared.values() for name in members}
+        spaces = (space for file in files for space in file.namespaces)
+        wanted = dict.fromkeys(one for space in spaces for one in _needs(space, declared, everywhere))
         todo = []
-        for namespace in wanted:
-            for name in index.get(namespace, ()) if namespace not in known else ():
-                if name not in names:
-                    names.add(name)
-                    todo.append(load(name))
+        for name in (name for namespace in wanted for name in index.get(namespace, ())):
+            if name not in names:
+                names.add(name)
+                todo.append(load(name))
         found += todo
     return found
 
 
-def _needs(file: File) -> list[str]:
-    """Namespaces that a file names."""
-    found: list[str] = []
-    for space in file.namespaces:
-        for use in space.uses:
-            found += [use.name.text, use.name.text.rpartition(".")[0]]
-        for declared in space.declarations:
-            for step in steps_of(declared):
-                targets = [step.call.target.text, *(mixin.target.text for mixin in step.call.mixins)]
-                found += [target.rpartition(".")[0] for target in targets if "." in target]
-            for param in (*declared.params, *declared.returns):
-                found += [param.type.name.rpartition(".")[0]] if "." in param.type.name else []
-    return found
+def _needs(space: Namespace, declared: Mapping[str, set[str]], everywhere: set[str]) -> Iterator[str]:
+    """The namespaces in which something may be that this one names and nobody declares yet. A namespace that is there may
+    go on in other files.
+    """
+    used = [use.name.text for use in space.uses]
+    for name in used:
+        prefix, _, short = name.rpartition(".")
+        if name not in declared and short not in declared.get(prefix, ()):
+            yield from (name, prefix)
+    for name in dict.fromkeys(_names(space)):
+        prefix, dot, short = name.rpartition(".")
+        if dot:
+            places = [prefix, f"{space.name.text}.{prefix}"]
+            if not any(short in declared.get(place, ()) for place in places):
+                yield from places
+        elif name not in everywhere and name not in TYPES and name not in BUILTIN:
+            yield from (space.name.text, *used)
+
+
+def _names(space: Namespace) -> Iterator[str]:
+    """Facets and types that a namespace names."""
+    for schema in space.schemas:
+        yield from _types(schema.fields)
+    for implicit in space.implicits:
+        yield from _called(implicit.call)
+    for declared in space.declarations:
+        yield from _types(declared.params)
+        yield from _types(declared.returns)
+        yield from (mixin.target.text for mixin in declared.mixins)
+        for step in steps_of(declared):
+            yield from _called(step.call)
+
+
+def _types(params: list[Param]) -> Iterator[str]:
+    return (one.type.name for one in params)
+
+
+def _called(call: Call) -> Iterator[str]:
+    yield call.target.text
+    yield from (mixin.target.text for mixin in call.mixins)

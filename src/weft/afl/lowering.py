@@ -10,13 +10,15 @@ What a body yields to something further out than its owner is an output `owner^f
 somebody outside of its block refers to is an output `@step`.
 """
 
+import msgspec
+
 from weft.afl.joining import Sources
 from weft.afl.references import ERRORS, SCRIPT, WORK
 from weft.afl.scope import Bodied, Caught, Key, Owner, Scope, Stepped
 from weft.afl.signature import Signatures
 from weft.afl.syntax import Script
 from weft.afl.walking import Walked
-from weft.afl.working import WITH, Lowered, Working
+from weft.afl.working import WITH, Lowered, Working, typed
 from weft.plan.expression import Apply, Expression, Get, Map, Output, Param, Value
 from weft.plan.model import Block, Call, Compute, Field, Node
 
@@ -50,9 +52,10 @@ class Lowering(Working):
         names = {**tried.outputs, **caught.outputs}
         said: dict[str, Expression] = {name: Get(Output(_TRY), name) for name in names}
         for name, default in walked.returns.items():
-            said[name] = Apply("default", (said[name], default)) if name in said else default
+            said[name] = Apply("present", (said[name], default)) if name in said else default
         node = Node(_TRY, Call(f"{path}/try"), catch=caught.name)
-        self._add(Block(path, params=params, nodes=(node,), outputs={**outputs, **said}))
+        gives = typed(owner.signature.returns)
+        self._add(Block(path, params=params, nodes=(node,), outputs={**outputs, **said}, gives=gives))
         return self.lowered
 
     def args(self, walked: Walked) -> Block:
@@ -71,15 +74,15 @@ class Lowering(Working):
     def _first(self, walked: Walked) -> tuple[list[Node], Sources]:
         """What runs before the bodies, and what it fills the returns with."""
         declared, base = walked.declared, Sources()
-        given: dict[str, Expression] = {name: Param(name) for name in walked.owner.signature.params}
+        passed: dict[str, Expression] = {name: Param(name) for name in walked.owner.signature.params}
         nodes: list[Node] = []
         if declared.worked:
-            work = self.task(declared, given, self.tried(walked), passed=Param(WITH))
+            work = self.task(declared, passed, self.tried(walked), passed=Param(WITH))
             nodes.append(Node(WORK, work))
             for name in self._filled(walked, every=True):
                 base.fallback(name, Get(Output(WORK), name))
         elif declared.script is not None:
-            nodes.append(Node(SCRIPT, self.scripted(declared.qualified, declared.script, Map(given))))
+            nodes.append(Node(SCRIPT, self.scripted(declared.qualified, declared.script, Map(passed))))
             for name in self._filled(walked, every=walked.owner.adds_any):
                 base.fallback(name, Get(Output(SCRIPT), name))
         for name, value in self.said(walked.signed).items() if declared.qualified in self.params_read else ():
@@ -103,7 +106,8 @@ class Lowering(Working):
         for bodied in owner.bodies:
             nodes += self._body(bodied, owner, path, after, sources)
         outputs = {**outputs, **sources.outputs(owner.path)}
-        return Block(path, params=params, nodes=tuple(nodes), outputs=outputs, within=within)
+        gives = typed(owner.signature.returns)
+        return Block(path, params=params, nodes=tuple(nodes), outputs=outputs, gives=gives, within=within)
 
     def _body(self, bodied: Bodied, owner: Owner, path: str, after: tuple[str, ...], sources: Sources) -> list[Node]:
         node = bodied.node
@@ -212,8 +216,8 @@ class Lowering(Working):
         read: dict[str, Expression] = {name: Get(Output(holder), name) for name in sorted(step.params_read)}
         exports = {f"@{name}": expression for name, expression in step.exports.items()}
         nodes = (*self.work(step), *inside.nodes)
-        self.lowered.blocks.insert(before, Block(path, nodes=nodes, outputs={**read, **inside.outputs, **exports},
-                                               within=step.scope.path))  # fmt: skip
+        outputs = {**read, **inside.outputs, **exports}
+        self.lowered.blocks.insert(before, msgspec.structs.replace(inside, nodes=nodes, outputs=outputs))
         outer = {key: gathered for key, gathered in base.keys().items() if key.owner != owner.path}
         catch = None
         if owner.caught is not None:

@@ -1,5 +1,7 @@
 """All files of a program together: what is declared where, and what a name means from a place."""
 
+import functools
+
 import msgspec
 
 from weft.afl.lexer import TYPES
@@ -27,6 +29,9 @@ class Program:
         self.spaces: dict[str, Space] = {}
         self._short: dict[str, list[Declared]] = {}
         self._found: dict[tuple[str, str], list[Declared]] = {}
+        self._used: dict[str, dict[str, Space]] = {}
+        self._named: dict[str, dict[str, list[str]]] = {}
+        """Of each namespace, what it uses by the last part of the name."""
         for file in files:
             for opening in file.namespaces:
                 self._enter(file, opening)
@@ -70,16 +75,28 @@ class Program:
         if own is not None:
             if name in own.declared:
                 return [own.declared[name]]
-            used: dict[str, Declared] = {}
-            for space in self.used(namespace):
-                if name in space.declared:
-                    used[space.name] = space.declared[name]
-            for _, use in own.uses:
-                if use.name.text.rpartition(".")[2] == name and (exact := self._exact(use.name.text)):
-                    used[use.name.text] = exact
-            if used:
-                return list(used.values())
+            if found := self._imported(name, own):
+                return found
         return self._short.get(name, [])
+
+    def _imported(self, name: str, own: Space) -> list[Declared]:
+        """What a namespace uses of that name; looked up from whichever side has less."""
+        spaces, anywhere = self._spaces_used(own.name), self._short.get(name, [])
+        if len(anywhere) < len(spaces):
+            declaring = {one.namespace for one in anywhere}
+            used = {space: self.spaces[space].declared[name] for space in declaring if space in spaces}
+            if len(used) > 1:
+                used = {space: used[space] for space in spaces if space in used}
+        else:
+            used = {space.name: space.declared[name] for space in spaces.values() if name in space.declared}
+        if own.name not in self._named:
+            named = self._named[own.name] = {}
+            for _, use in own.uses:
+                named.setdefault(use.name.text.rpartition(".")[2], []).append(use.name.text)
+        for full in self._named[own.name].get(name, ()):
+            if exact := self._exact(full):
+                used[full] = exact
+        return list(used.values())
 
     def _exact(self, full: str) -> Declared | None:
         prefix, _, short = full.rpartition(".")
@@ -91,22 +108,35 @@ class Program:
 
     def used(self, namespace: str) -> list[Space]:
         """The namespaces that one uses."""
-        own = self.spaces.get(namespace)
-        names = dict.fromkeys(use.name.text for _, use in own.uses) if own else {}
-        return [self.spaces[name] for name in names if name in self.spaces]
+        return list(self._spaces_used(namespace).values())
+
+    def _spaces_used(self, namespace: str) -> dict[str, Space]:
+        if namespace not in self._used:
+            own = self.spaces.get(namespace)
+            names = [use.name.text for _, use in own.uses] if own else []
+            self._used[namespace] = {name: self.spaces[name] for name in names if name in self.spaces}
+        return self._used[namespace]
 
     def implicits(self, callee: Declaration, namespace: str) -> list[Implicit]:
         """Default arguments for calls of a facet from a namespace: its own, those it uses, then the facet's own."""
-        spaces = [self.spaces.get(namespace), *self.used(namespace), self.spaces.get(callee.namespace)]
-        found: dict[int, Implicit] = {}
-        for space in spaces:
-            for one in space.implicits if space else ():
-                if self.find(one.call.target.text, one.namespace) == [callee]:
-                    found[id(one)] = one
-        return list(found.values())
+        spaces = self._implicits.get(id(callee))
+        if not spaces:
+            return []
+        used = self._spaces_used(namespace)
+        order = used if len(used) < len(spaces) else [name for name in spaces if name in used]
+        names = dict.fromkeys([namespace, *order, callee.namespace])
+        return [one for name in names for one in spaces.get(name, ())]
 
-    def has_implicits(self) -> bool:
-        return any(space.implicits for space in self.spaces.values())
+    @functools.cached_property
+    def _implicits(self) -> dict[int, dict[str, list[Implicit]]]:
+        """Of each facet, by the namespaces they stand in."""
+        found: dict[int, dict[str, list[Implicit]]] = {}
+        for space in self.spaces.values():
+            for one in space.implicits:
+                targets = self.find(one.call.target.text, one.namespace)
+                if len(targets) == 1:
+                    found.setdefault(id(targets[0]), {}).setdefault(space.name, []).append(one)
+        return found
 
     def names(self, namespace: str) -> list[str]:
         """Names that can be said from a namespace: for hints and completion."""

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 from weft.afl import syntax
 from weft.afl.diagnostic import Report
-from weft.afl.lexer import Lexed, Token
+from weft.afl.lexer import MAX_NAME, Lexed, Token
 from weft.afl.source import Source
 from weft.afl.syntax import Name
 
@@ -73,11 +73,17 @@ class Reader:
     def qualified(self, what: str) -> Name:
         """A name with dots."""
         first = self.expect("name", what)
-        text, end = first.value, first.end
+        parts, end = [first.value], first.end
         while self.token.kind == "." and self.ahead(1).kind == "name":
             self.at += 1
             part = self.take()
-            text, end = f"{text}.{part.value}", part.end
+            parts.append(part.value)
+            end = part.end
+        text = ".".join(parts)
+        if len(text) > MAX_NAME:
+            message = f"a name with its dots has at most {MAX_NAME} characters, not {len(text):,}"
+            self.report.add("size", message, self.source, first.start, end, hint="shorten it")
+            text = text[:MAX_NAME]
         return Name(first.start, end, text)
 
     def wrong(self, message: str, *, hint: str = "", rule: str = "syntax") -> NoReturn:
@@ -116,9 +122,8 @@ class Reader:
             return bool(following.value == "facet")
         return True
 
-    def recover(self, *, statements: bool) -> None:
-        """Goes to where the next statement or declaration may begin, or the block ends."""
-        depth = 0
+    def recover(self, *, statements: bool, depth: int = 0) -> None:
+        """Goes to where the next statement or declaration may begin, or the block ends. `depth`: braces that are open."""
         while self.token.kind != "end":
             token = self.token
             if token.kind in _CLOSES:
@@ -130,6 +135,22 @@ class Reader:
             elif (self.declares() and (depth == 0 or self._starts_line())) or (statements and depth == 0 and self._states()):
                 return
             self.at += 1
+
+    def skip_to(self, *kinds: str) -> None:
+        """After an error inside brackets: to one of these, behind brackets that open on the way; Wrong if there is none."""
+        depth = 0
+        while self.token.kind != "end" and not (self.declares() and self._starts_line()):
+            kind = self.token.kind
+            if depth == 0 and kind in kinds:
+                return
+            if kind in _CLOSES:
+                depth += 1
+            elif kind in (")", "]", "}"):
+                if depth == 0:
+                    break
+                depth -= 1
+            self.at += 1
+        raise Wrong
 
     def _starts_line(self) -> bool:
         return "\n" in self.source.text[self.end : self.token.start]

@@ -1,14 +1,13 @@
 """What names inside a body mean: `$.x`, steps, their attributes, elements of foreach, the error in a catch."""
 
 from weft.afl import scope as scopes
-from weft.afl.diagnostic import Report
+from weft.afl.diagnostic import Hint, Near, Report
 from weft.afl.fitting import is_record
 from weft.afl.program import ANY, Program
 from weft.afl.scope import Owner, Scope, Stepped
 from weft.afl.signature import Signatures
 from weft.afl.source import Source
 from weft.afl.syntax import Attribute, Reference, Schema
-from weft.base.names import closest
 from weft.plan.expression import NOTHING, Apply, Expression, Get, Output, Param
 
 Typed = tuple[Expression, str]
@@ -19,9 +18,9 @@ WORK = "(work)"
 """Nodes that nobody wrote have names that no step can have."""
 
 
-def near(name: str, known: list[str]) -> str:
-    """A hint: what was probably meant, or what there is."""
-    return closest(name, known).removeprefix("; ")
+WORK_LIMIT = 2_000_000
+"""Arguments, defaults and alternatives that all calls and references of a program come to: a short text can ask for
+many of them, and each is a part of a plan."""
 
 
 class References:
@@ -35,10 +34,20 @@ class References:
         """Whether a step was named that may have been caught, and then has not what it else has."""
         self.params_read: set[str] = set()
         """Declarations of which somebody reads a param after the call: their blocks must hand them out."""
+        self._left = WORK_LIMIT
 
-    def tell(self, rule: str, message: str, start: int, end: int, hint: str = "") -> None:
+    def tell(self, rule: str, message: str, start: int, end: int, hint: Hint = "") -> None:
         if not self.quiet:
             self.report.add(rule, message, self.source, start, end, hint=hint)
+
+    def spend(self, parts: int, start: int, end: int) -> bool:
+        """Whether what is made here is still within what one program may come to; told once if it is not."""
+        within = self._left >= 0
+        self._left -= parts
+        if within and self._left < 0:
+            message = f"up to here the program comes to more than {WORK_LIMIT:,} arguments and alternatives"
+            self.report.add("size", message, self.source, start, end, hint="split it")
+        return self._left >= 0
 
     def reference(self, one: Reference, scope: Scope) -> Typed:
         """A name alone, or `$.name`."""
@@ -67,9 +76,9 @@ class References:
             fields = self.signatures.of(schema).params if schema else {}
             if one.name in fields:
                 return fields[one.name].type
-            if schema:
+            if schema and not schema.broken:
                 message = f"the schema {schema.name.text} has no field {one.name!r}"
-                self.tell("unknown-attribute", message, start, one.end, near(one.name, list(fields)))
+                self.tell("unknown-attribute", message, start, one.end, Near(one.name, lambda: fields))
         elif type_ not in ("Json", ANY):
             self.tell("unknown-attribute", f"a {type_} has no attribute {one.name!r}", start, one.end)
         return ANY
@@ -77,31 +86,42 @@ class References:
     # $.x
 
     def _param(self, one: Reference, scope: Scope) -> Typed:
-        known: list[str] = []
         previous: Owner | None = None
         for block in scope.chain():
             if one.name in block.variables:
                 return Param(one.name), block.variables[one.name]
-            known += block.variables
-            if block.catching is not None:
-                if one.name in ERRORS:
-                    return Param(one.name), "String"
-                known += ERRORS
+            if block.catching is not None and one.name in ERRORS:
+                return Param(one.name), "String"
             outermost = block.outer is None or block.outer.owner is not block.owner
             if block.owner is previous or not outermost:
                 continue
             previous = block.owner
-            found = self._of_owner(one.name, block)
+            found = self._of_owner(one, block)
             if found is not None:
                 return found
-            known += [*block.owner.signature.params, *block.owner.added]
+        if (found := self._of_earlier(one, scope)) is not None:
+            return found
+        if any(owner.declared is not None and owner.declared.broken for owner in scope.owners()):
+            return NOTHING, ANY
         message = f"there is no param {one.name!r} here"
-        self.tell("unknown-param", message, one.start, one.end, near(one.name, list(dict.fromkeys(known))))
+        self.tell("unknown-param", message, one.start, one.end, Near(one.name, lambda: _readable(scope)))
         return NOTHING, ANY
 
-    def _of_owner(self, name: str, block: Scope) -> Typed | None:
+    def _of_earlier(self, one: Reference, scope: Scope) -> Typed | None:
+        """`$.x` where only one step of the bodies before has a return `x`: some programs mean that."""
+        for owner in scope.owners():
+            steps = owner.returned.get(one.name, ())
+            if len(steps) != 1 or not (found := scopes.exported(scope, steps[0].name)) or found[1] is not steps[0]:
+                continue
+            message = f"there is no param {one.name!r} here; it is what the step {steps[0].name!r} of an earlier block gives"
+            self.tell("sibling-step", message, one.start, one.end, f"write {steps[0].name}.{one.name}")
+            read = Attribute(one.start, one.end, one, one.name)
+            return self._of_step(read, scope, found[0], found[1], False)
+        return None
+
+    def _of_owner(self, one: Reference, block: Scope) -> Typed | None:
         """A param of whose body this is, what its script added, or what it came to so far."""
-        owner = block.owner
+        name, owner = one.name, block.owner
         step = owner.step
         slot = owner.signature.params.get(name)
         if step is not None:
@@ -121,17 +141,19 @@ class References:
             return None
         if name in owner.signature.returns:
             type_ = owner.signature.returns[name].type
-            found = self._so_far(name, owner)
+            found = self._so_far(one, owner)
             if found:
                 return Apply("default", (*found, NOTHING)) if len(found) > 1 else found[0], type_
         if name in owner.added or owner.adds_any:
             return Get(Output(WORK if owner.worked else SCRIPT), name), ANY
         return None
 
-    def _so_far(self, name: str, owner: Owner) -> list[Expression]:
+    def _so_far(self, one: Reference, owner: Owner) -> list[Expression]:
         """What fills a return before this body: earlier bodies, the agent, the script."""
+        name = one.name
         found: list[Expression] = []
-        for bodied in reversed(owner.bodies):
+        self.spend(len(owner.bodies), one.start, one.end)
+        for bodied in reversed(owner.bodies) if self._left >= 0 else ():
             if bodied.body.kind == "block" and any(key.field == name and key.owner == owner.path
                                                   for inner in bodied.scopes for key in inner.yields):  # fmt: skip
                 found.append(Get(Output(bodied.node), name))
@@ -201,6 +223,10 @@ class References:
                 message = f"the step {one.name!r} refers to itself"
                 self.tell("self-step", message, one.start, one.end, "only its own body can read what it came to")
                 return NOTHING, _NOBODY, False
+            if one.name in block.later and block.current and (circle := scopes.circle(block, block.current, one.name)):
+                message = f"these steps wait for each other: {' → '.join(circle)}"
+                self.tell("step-cycle", message, one.start, one.end, "let one of them do without the other")
+                return NOTHING, _NOBODY, False
             if one.name in block.later:
                 message = f"the step {one.name!r} is written later"
                 self.tell("forward-step", message, one.start, one.end, "write it before this one")
@@ -214,9 +240,8 @@ class References:
             message = f"the step {one.name!r} is inside another block and cannot be seen from here"
             self.tell("hidden-step", message, one.start, one.end, "yield what is needed, or move the step")
             return NOTHING, _NOBODY, False
-        known = [name for block in scope.chain() for name in (*block.steps, *block.variables)]
-        params = [name for owner in scope.owners() for name in owner.signature.params]
-        hint = f"a param is written $.{one.name}" if one.name in params else near(one.name, known)
+        param = any(one.name in owner.signature.params for owner in scope.owners())
+        hint: Hint = f"a param is written $.{one.name}" if param else Near(one.name, lambda: _steps_before(one, scope))
         self.tell("unknown-step", f"there is no step {one.name!r} here", one.start, one.end, hint)
         return NOTHING, _NOBODY, False
 
@@ -248,8 +273,26 @@ class References:
                 self.tell("hidden-step", message, one.start, one.end, "only its returns can")
             return Get(base, name), type_
         message = f"the step {step.name!r} ({step.called.name}) has no attribute {name!r}"
-        self.tell("unknown-attribute", message, one.end - len(name), one.end, near(name, list(step.attributes)))
+        self.tell("unknown-attribute", message, one.end - len(name), one.end, Near(name, lambda: step.attributes))
         return NOTHING, ANY
+
+
+def _readable(scope: Scope) -> dict[str, None]:
+    """What `$.` could be followed by."""
+    found: dict[str, None] = {}
+    for block in scope.chain():
+        found |= dict.fromkeys([*block.variables, *(ERRORS if block.catching is not None else ())])
+        if block.catching is None or block.owner.step is None:
+            found |= dict.fromkeys(block.owner.signature.params)
+        if block.catching is None:
+            found |= dict.fromkeys(block.owner.added)
+    return found
+
+
+def _steps_before(one: Reference, scope: Scope) -> list[str]:
+    """Steps and elements that could have been meant: those written before."""
+    return [name for block in scope.chain() for name in
+            (*(name for name, step in block.steps.items() if step.step.start < one.start), *block.variables)]  # fmt: skip
 
 
 class _Nobody(Stepped):

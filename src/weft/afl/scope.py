@@ -7,16 +7,19 @@
 An expression of the plan is made while walking; the blocks are made afterwards, by `lowering`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from weft.afl.program import Declared
 from weft.afl.signature import Signature
-from weft.afl.syntax import Body, Declaration, Script, Step
+from weft.afl.syntax import Body, Declaration, Script, Step, Yield, named_by
 from weft.plan.expression import Expression, Get, Output
 from weft.plan.model import OptionName
+
+_LOOKED_AT = 200
+"""Steps through which a circle is looked for."""
 
 
 class Key(NamedTuple):
@@ -114,6 +117,10 @@ class Owner:
         """Whether the script may add names that cannot be seen in it."""
         self.names: set[str] = set()
         """Of all steps anywhere inside, for a declaration: what is not here need not be searched."""
+        self.inner: dict[str, Bodied] = {}
+        """By the name of each step that can be handed out: the first plain body it is in, however deep."""
+        self.returned: dict[str, list[Stepped]] = {}
+        """By the name of each return: the steps of the plain bodies that have it."""
 
     @property
     def worked(self) -> bool:
@@ -131,11 +138,16 @@ class Scope:
         self.variables: dict[str, str] = {}
         self.steps: dict[str, Stepped] = {}
         self.later: set[str] = set()
+        self.waits: dict[str, list[str]] = {}
+        """Of a block in which something names a later step: the steps that each step names."""
+        self.statements: Sequence[Step | Yield] = ()
         self.current: str | None = None
         """The step whose arguments are being read."""
         self.yields: dict[Key, tuple[Expression, bool]] = {}
         """With each expression, whether it is a list already."""
         self.exports: dict[str, Expression] = {}
+        self.inner: dict[str, Stepped] = {}
+        """By the name of each step that is inside of a step of this block: the last such step."""
 
     def chain(self) -> Iterator["Scope"]:
         """This block and those around it."""
@@ -153,39 +165,74 @@ class Scope:
                 yield seen
 
 
+def circle(scope: Scope, first: str, second: str) -> list[str]:
+    """The steps by which `second`, which `first` names, waits for `first` again; empty if it does not."""
+    if not scope.waits:
+        for one in scope.statements:
+            if isinstance(one, Step):
+                args = [*one.call.args, *(arg for mixin in one.call.mixins for arg in mixin.args)]
+                scope.waits[one.name.text] = [name for arg in args for name in named_by(arg.value)]
+    before: dict[str, str] = {second: first}
+    todo = [second]
+    for step in todo:
+        for name in scope.waits.get(step, ()) if len(before) < _LOOKED_AT else ():
+            if name == first:
+                found = [step]
+                while found[-1] != first:
+                    found.append(before[found[-1]])
+                return [*reversed(found), first]
+            if name not in before:
+                before[name] = step
+                todo.append(name)
+    return []
+
+
 def exported(scope: Scope, name: str) -> tuple[Expression, Stepped] | None:
     """A step inside of a body of an earlier step or of an earlier body beside this one; from now on it is handed out."""
     around = [id(owner) for owner in scope.owners()]
-    nearer: set[str] = set()
+    nearer: list[Scope] = []
     for one in scope.chain():
-        for step in reversed(one.steps.values()):
-            if step.name in nearer:
-                continue  # that name means another step here
-            if step.owner is not None and id(step.owner) not in around and (found := _handed(step.owner, name)):
-                expression, inner = found
-                step.exports[name] = expression
-                return Get(Output(step.name), f"@{name}"), inner
-        nearer |= {*one.steps, *one.later, one.current or ""}
+        step = one.inner.get(name)
+        if step is not None and step.owner is not None and id(step.owner) not in around and not _means(step.name, nearer):
+            found = _handed(step.owner, name)
+            if found:
+                step.exports[name] = found[0]
+                return Get(Output(step.name), f"@{name}"), found[1]
+        nearer.append(one)
         first = one.outer is None or one.outer.owner is not one.owner
         if first and one.catching is None and (found := _handed(one.owner, name)):
             return found
     return None
 
 
+def keep(bodied: Bodied, owner: Owner) -> None:
+    """A body that was walked: what of it can be handed out."""
+    for scope in bodied.scopes if bodied.body.kind == "block" else ():
+        for name in (*scope.steps, *scope.inner):
+            owner.inner.setdefault(name, bodied)
+        for step in scope.steps.values():
+            for name in step.returns:
+                owner.returned.setdefault(name, []).append(step)
+
+
+def _means(name: str, nearer: list[Scope]) -> bool:
+    """Whether a name means another step in a block further inside."""
+    return any(name in one.steps or name in one.later or name == one.current for one in nearer)
+
+
 def _handed(owner: Owner, name: str) -> tuple[Expression, Stepped] | None:
     """From the plain bodies of an owner that have been walked."""
-    for bodied in owner.bodies:
-        if bodied.body.kind != "block":
-            continue
-        for scope in bodied.scopes:
-            if name in scope.steps and scope.later.isdisjoint({name}):
-                scope.exports[name] = Output(name)
-                return Get(Output(bodied.node), f"@{name}"), scope.steps[name]
-            for step in reversed(scope.steps.values()):
-                if step.owner is not None and (found := _handed(step.owner, name)):
-                    expression, inner = found
-                    step.exports[name] = expression
-                    scope.exports[name] = Get(Output(step.name), f"@{name}")
-                    return Get(Output(bodied.node), f"@{name}"), inner
-    return None
-
+    bodied = owner.inner.get(name)
+    if bodied is None:
+        return None
+    scope = bodied.scopes[0]
+    if name in scope.steps:
+        scope.exports[name] = Output(name)
+        return Get(Output(bodied.node), f"@{name}"), scope.steps[name]
+    step = scope.inner[name]
+    found = _handed(step.owner, name) if step.owner is not None else None
+    if found is None:
+        return None
+    step.exports[name] = found[0]
+    scope.exports[name] = Get(Output(step.name), f"@{name}")
+    return Get(Output(bodied.node), f"@{name}"), found[1]

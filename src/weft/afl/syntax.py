@@ -80,6 +80,29 @@ class Chain(Node):
 Expression = Literal_ | Reference | Attribute | Subscript | ListOf | MapOf | Unary | Binary | Chain
 
 
+def named_by(one: Expression) -> list[str]:
+    """The steps that an expression names, perhaps."""
+    match one:
+        case Reference(name=name, dollar=False):
+            return [name]
+        case Attribute(base=base):
+            return named_by(base)
+        case Subscript(base=base, index=index):
+            return named_by(base) + named_by(index)
+        case ListOf(items=items):
+            return [name for item in items for name in named_by(item)]
+        case MapOf(entries=entries):
+            return [name for _, value in entries for name in named_by(value)]
+        case Unary(operand=operand):
+            return named_by(operand)
+        case Binary(left=left, right=right):
+            return named_by(left) + named_by(right)
+        case Chain(operands=operands):
+            return [name for operand in operands for name in named_by(operand)]
+        case _:
+            return []
+
+
 # calls and signatures
 
 
@@ -117,10 +140,17 @@ class Script(Node):
     """Code with its common indentation taken away; `start` is where its first line begins."""
 
     code: str
+    file: str = ""
+    line: int = 1
+    """Where its first line stands."""
+    adds: tuple[set[str], bool] | None = None
+    """What it puts into `result`, once somebody has read it."""
 
 
 class Prompt(Node):
     parts: list[tuple[Name, Literal_]]
+    whole: bool = True
+    """Whether all of it could be read."""
 
 
 # what runs
@@ -183,6 +213,8 @@ class Declaration(Node):
     doc: str
     namespace: str
     source: Source
+    broken: bool = False
+    """Whether its signature could not be read: then nothing more is said of what it takes and gives."""
 
     @property
     def worked(self) -> bool:
@@ -207,6 +239,7 @@ class Schema(Node):
     doc: str
     namespace: str
     source: Source
+    broken: bool = False
 
     @property
     def qualified(self) -> str:

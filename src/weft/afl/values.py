@@ -62,7 +62,8 @@ class Values(References):
         rule = fitting.verdict(wanted, given)
         if rule:
             message = f"{what} wants {fitting.called(wanted)}, not {fitting.called(given)}"
-            self.tell(rule, message, one.start, one.end, fitting.hint(wanted, given))
+            hint = fitting.hint(wanted, given)
+            self.tell(rule, message, one.start, one.end, hint if "quotes" not in hint or isinstance(one, Literal_) else "")
 
     def _map(self, one: MapOf, scope: Scope) -> Typed:
         entries: dict[str, plan.Expression] = {}
@@ -77,7 +78,7 @@ class Values(References):
         index, index_type = self.value(one.index, scope)
         wanted: tuple[str, ...]
         if type_.startswith("["):
-            wanted, found = ("Long",), type_[1:-1]
+            wanted, found = ("Long",), fitting.single(type_[1:-1])
         elif type_ in ("Json", ANY):
             wanted, found = ("Long", "String"), ANY
         elif fitting.is_record(type_):

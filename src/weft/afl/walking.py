@@ -1,6 +1,7 @@
 """Every declaration walked once: names, types and rules checked, expressions made. `lowering` makes blocks of it."""
 
 from weft.afl import fitting, naming
+from weft.afl import scope as scopes
 from weft.afl.bodies import Bodies
 from weft.afl.program import ANY
 from weft.afl.scope import Bodied, Called, Caught, Owner, Scope, Stepped
@@ -53,6 +54,7 @@ class Walking(Bodies):
         scope = _nowhere()
         slots = self.signatures.of(declared).params if declared else None
         self._given(one.call.args, scope, slots, one.call.target.text)
+        self.idle(one.call, scope, "on an implicit, which gives params their values", slots or {})
 
     def schema(self, one: Schema) -> None:
         self.source, self.namespace = one.source, one.namespace
@@ -97,8 +99,11 @@ class Walking(Bodies):
                 case "script":
                     assert body.script is not None
                     bodied.script = body.script
+                    # it is given all that the bodies before it may have yielded
+                    self.spend(number * len(owner.signature.returns), body.start, body.end)
                     self.script(body.script)
             owner.bodies.append(bodied)
+            scopes.keep(bodied, owner)
 
     def _each(self, body: Body, scope: Scope) -> Expression:
         assert body.iterable is not None and body.variable is not None
@@ -108,29 +113,30 @@ class Walking(Bodies):
             message = f"foreach needs a list, a map or a text, not {fitting.called(type_)}"
             hint = "loop over a list of what it is done for, as [1, 2, 3] or a param of a list type"
             self.tell("not-iterable", message, body.iterable.start, body.iterable.end, hint)
-        scope.variables[body.variable.text] = inner or ANY
+        scope.variables[body.variable.text] = fitting.single(inner or ANY)
         return expression
 
     def _cases(self, cases: list[Case], beside: Scope, catching: str | None) -> tuple[list[Scope], list[Expression | None]]:
-        scopes: list[Scope] = []
+        found: list[Scope] = []
         conditions: list[Expression | None] = []
         for number, one in enumerate(cases, start=1):
             condition = None if one.condition is None else self.condition(one.condition, beside)
             conditions.append(condition)
             scope = Scope(beside.owner, f"{beside.path}/{number}", outer=beside.outer, catching=catching)
-            scopes.append(self._block(one.block, scope))
-        return scopes, conditions
+            found.append(self._block(one.block, scope))
+        return found, conditions
 
     def _catch(self, catch: Catch, owner: Owner, outer: Scope | None, step: str) -> Caught:
         beside = Scope(owner, f"{owner.path}/catch", outer=outer, catching=step)
         if catch.block is not None:
             return Caught(self._block(catch.block, beside), [], [])
         self.cases(catch.cases, "catch", catch.start)
-        scopes, conditions = self._cases(catch.cases, beside, step)
-        return Caught(None, scopes, conditions)
+        cases, conditions = self._cases(catch.cases, beside, step)
+        return Caught(None, cases, conditions)
 
     def _block(self, block: Block, scope: Scope) -> Scope:
         naming.steps(block, self.source, self.report)
+        scope.statements = block.statements
         scope.later = {one.name.text for one in block.statements if isinstance(one, Step)}
         yields: list[Yield] = []
         for one in block.statements:
@@ -160,11 +166,13 @@ class Walking(Bodies):
             return  # a second step of that name was told; the last one is seen
         if stepped.wrapped:
             signature = self.signatures.of(called.declared) if called.declared else Signature({}, {})
+            self.spend(len(stepped.path) // 64, step.start, step.name.end)
             owner = Owner(stepped.path, declared=called.declared, signature=signature, step=stepped)
             stepped.owner = owner
             if isinstance(called.declared, Declaration) and called.declared.script is not None:
                 owner.added = dict.fromkeys(stepped.returns, True)
             self._owned(owner, step.bodies, scope)
+            scope.inner |= dict.fromkeys(owner.inner, stepped)
             if step.catch is not None:
                 owner.caught = self._catch(step.catch, owner, scope, name)
 

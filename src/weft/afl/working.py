@@ -2,7 +2,7 @@
 
 from weft.afl import fitting
 from weft.afl.scope import Called, Stepped
-from weft.afl.signature import RETRIED, Signature, Signatures
+from weft.afl.signature import RETRIED, Signature, Signatures, Slot
 from weft.afl.syntax import Declaration, Schema, Script
 from weft.afl.values import constant, folded
 from weft.afl.walking import Walked
@@ -123,7 +123,7 @@ class Working:
         if declared.script is not None:
             made = self.scripted(declared.qualified, declared.script, args)
             return Task(SCRIPT_KIND, made.args, {**made.options, **called.options}, returns)
-        return Task(declared.qualified, args, _tried(called.options), returns)
+        return Task(declared.qualified, args, _tried(called.options), returns, typed(self.signatures.of(declared).params))
 
     def _asked(self) -> dict[str, set[OptionName]]:
         """Which options calls of event facets with bodies give: these come as params, null where they are not given."""
@@ -154,7 +154,8 @@ class Working:
 
     def scripted(self, facet: str, script: Script, params: Expression) -> Task:
         """A script: run once, for at most half a minute."""
-        args = Map({"facet": Value(facet), "language": Value("python"), "code": Value(script.code), "params": params})
+        args = Map({"facet": Value(facet), "language": Value("python"), "code": Value(script.code), "params": params,
+                    "file": Value(script.file), "line": Value(script.line)})  # fmt: skip
         return Task(SCRIPT_KIND, args, {"timeout": Value(SCRIPT_SECONDS), "max_attempts": Value(1)})
 
     def returns(self, declared: Declaration) -> tuple[Field, ...] | None:
@@ -172,6 +173,12 @@ class Working:
             Field(slot.name, fitting.planned(slot.type), default=defaults.get(slot.name), nullable=slot.nullable)
             for slot in signature.params.values()
         )
+
+
+def typed(slots: dict[str, Slot]) -> dict[str, str]:
+    """The types that are known, in the words of a plan. A fraction where a whole number is wanted was only warned of."""
+    found = {slot.name: fitting.planned(slot.type).replace("integer", "number") for slot in slots.values()}
+    return {name: type_ for name, type_ in found.items() if type_.strip("[]") != "any"}
 
 
 def _tried(options: dict[OptionName, Expression]) -> dict[OptionName, Expression]:

@@ -2,8 +2,8 @@
 
 from weft.afl import fitting
 from weft.afl.arguments import Arguments
+from weft.afl.diagnostic import Hint, Near
 from weft.afl.program import Declared
-from weft.afl.references import near
 from weft.afl.scope import Key, Owner, Scope
 from weft.afl.signature import Slot
 from weft.afl.syntax import Declaration, Yield
@@ -20,12 +20,13 @@ class Yielding(Arguments):
         if target is None:
             owners = [owner.declared.name.text for owner in scope.owners() if owner.declared is not None]
             message = f"{name.text!r} encloses nothing here, so nothing of it can be yielded"
-            hint = f"write yield {owners[0]}(…)" if len(set(owners)) == 1 else near(name.text, owners)
+            hint: Hint = f"write yield {owners[0]}(…)" if len(set(owners)) == 1 else Near(name.text, lambda: owners)
             self.tell("yield-target", message, name.start, name.end, hint)
             for argument in one.call.args:
                 self.value(argument.value, scope)
             return
         owner, slots, said = target
+        self.idle(one.call, scope, "on a yield, which calls nothing", {})
         if f"{owner.path} {said}" in seen:
             message = f"this block yields {said} twice"
             self.tell("duplicate-yield", message, name.start, name.end, "put all outputs into one yield")
@@ -43,18 +44,18 @@ class Yielding(Arguments):
             slot = slots.get(field) if slots is not None else None
             if slots is not None and slot is None:
                 message = f"{said} declares no output {field!r}"
-                hint = near(field, list(slots)) or f"declare it: => ({field}: …)"
+                hint = Near(field, lambda: slots, f"declare it: => ({field}: …)")
                 self.tell("unknown-output", message, start, end, hint)
             wanted = slot.type if slot else "Json"
             many = wanted.startswith("[")
             if slot is not None:
-                single = many and repeated and fitting.verdict(wanted, type_) == "type-mismatch"
+                single = many and repeated and _lists(type_) < _lists(wanted)
                 self.fit(wanted[1:-1] if single else wanted, type_, f"the output {field!r} of {said}", argument.value)
                 if repeated and not many:
                     message = f"every element yields {field!r}, and the last one counts"
                     hint = f"declare it as [{fitting.called(wanted)}] to collect them"
                     self.tell("last-wins", message, start, end, hint)
-            gathered = type_.startswith("[") and not (many and type_[1:-1] == wanted)
+            gathered = _lists(type_) >= max(_lists(wanted), 1)
             filled[Key(owner.path, field, many)] = expression, gathered
         if self.caught_read and len(filled) > 1:
             # a yield is one thing: if a caught step has not what it needs, all of it is left out
@@ -74,7 +75,7 @@ class Yielding(Arguments):
                 continue
             if declared in wanted or declared.name.text == one.call.target.text:
                 slots = owner.signature.returns if isinstance(declared, Declaration) else owner.signature.params
-                return owner, slots, declared.name.text
+                return owner, None if declared.broken else slots, declared.name.text
             for mixin, name, signature in owner.mixins:
                 if name == short or (mixin is not None and mixin in wanted):
                     both = {**signature.params, **signature.returns} if signature else None
@@ -89,3 +90,8 @@ class Yielding(Arguments):
             if block.owner is owner:
                 return False
         return False
+
+
+def _lists(type_: str) -> int:
+    """How many lists a type has inside each other: a list with fewer than an output is an element of it."""
+    return len(type_) - len(type_.lstrip("["))

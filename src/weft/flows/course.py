@@ -285,7 +285,7 @@ class Course(Seen):
                 case Task() as work:
                     place = block.name, node.name
                     task = works.task(
-                        work, scope, run=self.run, id=self._mint(), step=step.id,
+                        work, scope, run=self.run, id=self._mint(), step=step.id, records=self.compiled.records,
                         secrets=self.compiled.secrets.get(place, {}), known=self.compiled.options.get(place),
                     )  # fmt: skip
                     step.state, step.task_id = "running", task.id
@@ -348,7 +348,7 @@ class Course(Seen):
         else:
             try:
                 scope = self._scope(frame, self.compiled.outputs[block.name])
-                known = Known("completed", evaluate.outputs(block.outputs, scope))
+                known = Known("completed", types.given_back(block, scope, records=self.compiled.records))
             except errors.WeftError as error:
                 known = _failed(error)
         if isinstance(holder, Step):

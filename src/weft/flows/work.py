@@ -5,10 +5,10 @@ from typing import Any, cast
 
 from weft.base import errors, json, references
 from weft.flows.model import Held, NewTask
-from weft.plan import operators
+from weft.plan import operators, types
 from weft.plan.evaluate import Scope, evaluate
 from weft.plan.expression import Value, escaped
-from weft.plan.model import Task
+from weft.plan.model import Record, Task
 from weft.queue import new
 from weft.queue.new import Options
 
@@ -28,12 +28,13 @@ def options(work: Task) -> dict[str, Any] | None:
 
 def task(
     work: Task, scope: Scope, *, run: Held, id: str, step: str, secrets: Mapping[str, tuple[str, ...]],
-    known: dict[str, Any] | None,
+    known: dict[str, Any] | None, records: Mapping[str, Record],
 ) -> NewTask:  # fmt: skip
     """The task; ExpressionFailed or InvalidInput says why there can be none."""
     args = evaluate(work.args, scope)
     if not isinstance(args, dict):
         raise errors.ExpressionFailed(f"the arguments of a task are a map, not {operators.described(args)}")
+    args = types.typed(work.takes, args, records=records, what="argument")
     payload = json.text(args)
     if references.MARK in payload:
         payload = json.text(_placed(args, secrets, "", None))

@@ -204,9 +204,11 @@ def _expressions(plan: Plan) -> Iterator[tuple[str, Node | None, Expression]]:
 def _fields(plan: Plan) -> Iterator[tuple[str, Field]]:
     for block in plan.blocks:
         yield from ((block.name, field) for field in block.params)
+        yield from ((block.name, Field(name, type_)) for name, type_ in block.gives.items())
         for node in block.nodes:
             if isinstance(node.work, Task):
                 yield from ((block.name, field) for field in node.work.returns or ())
+                yield from ((block.name, Field(name, type_)) for name, type_ in node.work.takes.items())
     for record in plan.records:
         yield from ((record.name, field) for field in record.fields)
 

@@ -23,7 +23,7 @@ from weft.plan.expression import (
     Secret,
     Value,
 )  # fmt: skip
-from weft.plan.operators import Absent
+from weft.plan.operators import Absent, Unfilled
 
 BUDGET = 1_000_000
 """Steps of one evaluation, and characters and elements that it makes."""
@@ -74,12 +74,12 @@ def elements(expression: Expression, scope: Scope) -> list[Any]:
 
 
 def outputs(entries: Mapping[str, Expression], scope: Scope) -> dict[str, Any]:
-    """A block's outputs: what is absent, because a node was skipped or yielded nothing, is left out."""
+    """A block's outputs: what nobody gave, because a node was skipped or yielded nothing, is left out."""
     found = {}
     for name, expression in entries.items():
         try:
             found[name] = evaluate(expression, scope)
-        except Absent:
+        except Unfilled:
             continue
     return found
 
@@ -103,7 +103,7 @@ class _Evaluation:
             case Secret():
                 return f"${{secrets.{one.name}}}"
             case Get():
-                return _field(self.of(one.base), one.key)
+                return _field(self.of(one.base), one.key, absent=Unfilled if _of_node(one.base) else Absent)
             case Index():
                 return _element(self.of(one.base), self.of(one.index))
             case Pluck():
@@ -123,6 +123,8 @@ class _Evaluation:
                 return operators.truth(self.of(left), "||") or operators.truth(self.of(right), "||")
             case "default", (wanted, *others):
                 return self._default(wanted, others)
+            case "present", (*wanted, last):
+                return self._present(wanted, last)
             case _:
                 values = [self.of(argument) for argument in one.arguments]
                 result = operators.apply(one.operator, values)
@@ -139,13 +141,22 @@ class _Evaluation:
             value = None
         return self._default(others[0], others[1:]) if value is None and others else value
 
+    def _present(self, wanted: list[Expression], last: Expression) -> Any:
+        """The first that somebody gave, be it null."""
+        for one in wanted:
+            try:
+                return self.of(one)
+            except Unfilled:
+                continue
+        return self.of(last)
+
     def _param(self, name: str) -> Any:
         scope: Scope | None = self._scope
         while scope is not None:
             if name in scope.params:
                 return scope.params[name]
             scope = scope.outer
-        raise Absent(f"there is no param {name!r}{closest(name, self._scope.params)}")
+        raise Unfilled(f"there is no param {name!r}{closest(name, self._scope.params)}")
 
     def _output(self, name: str, part: Part) -> Any:
         scope: Scope | None = self._scope
@@ -155,10 +166,10 @@ class _Evaluation:
                 if part != "output":
                     return known.state if part == "state" else known.error
                 if known.state != "completed":
-                    raise Absent(f"{name!r} has no output: it is {known.state}")
+                    raise Unfilled(f"{name!r} has no output: it is {known.state}")
                 return known.output
             scope = scope.outer
-        raise Absent(f"{name!r} has no output: it has not ended")
+        raise Unfilled(f"{name!r} has no output: it has not ended")
 
     def _pluck(self, value: Any, key: str) -> list[Any]:
         if not isinstance(value, list):
@@ -172,18 +183,25 @@ class _Evaluation:
             raise errors.ExpressionFailed("the expression takes too many steps or makes too large a value; do less in it")
 
 
-def _key(value: Mapping[str, Any], key: str, *, what: str) -> Any:
+def _of_node(base: Expression) -> bool:
+    """Whether this is what a node came to: itself, or one inside of it that is handed out as `@name`."""
+    if isinstance(base, Get) and base.key.startswith("@"):
+        base = base.base
+    return isinstance(base, Output)
+
+
+def _key(value: Mapping[str, Any], key: str, *, what: str, absent: type[Absent] = Absent) -> Any:
     if key not in value:
-        raise Absent(f"{what} has no field {key!r}{closest(key, value)}")
+        raise absent(f"{what} has no field {key!r}{closest(key, value)}")
     return value[key]
 
 
-def _field(value: Any, key: str) -> Any:
+def _field(value: Any, key: str, *, absent: type[Absent]) -> Any:
     if not isinstance(value, dict):
-        raise (Absent if value is None else errors.ExpressionFailed)(
+        raise (absent if value is None else errors.ExpressionFailed)(
             f"there is no field {key!r} in {operators.described(value)}"
         )
-    return _key(value, key, what="the map")
+    return _key(value, key, what="the map", absent=absent)
 
 
 def _element(value: Any, index: Any) -> Any:

@@ -10,7 +10,7 @@ import msgspec
 
 Operator = Literal[
     "or", "and", "not", "==", "!=", ">=", "<=", ">", "<", "++", "+", "-", "*", "/", "%", "negate", "default", "last",
-    "merge", "flatten", "length", "contains",
+    "present", "merge", "flatten", "length", "contains",
 ]  # fmt: skip
 
 Part = Literal["output", "state", "error"]

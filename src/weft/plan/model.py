@@ -50,6 +50,8 @@ class Task(msgspec.Struct, frozen=True, tag="task", tag_field="do", omit_default
     options: dict[OptionName, Expression] = {}
     returns: tuple[Field, ...] | None = None
     """If given, the result must be a map that fits."""
+    takes: dict[str, str] = {}
+    """The types of arguments, where they are given and not null."""
 
 
 class Compute(msgspec.Struct, frozen=True, tag="compute", tag_field="do", omit_defaults=True, forbid_unknown_fields=True):
@@ -94,7 +96,9 @@ class Block(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     params: tuple[Field, ...] = ()
     nodes: tuple[Node, ...] = ()
     outputs: dict[str, Expression] = {}
-    """Evaluated when all nodes have ended and none failed. One that comes to nothing is left out."""
+    """Evaluated when all nodes have ended and none failed. One that nobody fills is left out."""
+    gives: dict[str, str] = {}
+    """The types of outputs, where they are given and not null."""
     within: str | None = None
     """The block whose names it sees too."""
 

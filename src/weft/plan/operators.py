@@ -22,6 +22,11 @@ class Absent(errors.ExpressionFailed):
     """There is nothing there. `default` gives something else instead."""
 
 
+class Unfilled(Absent):
+    """Nobody gave it: a node was skipped, or its block did not come to it. Outputs and `present` do without it; that a value
+    has no such part is an error to them."""
+
+
 def apply(name: str, values: list[Any]) -> Any:
     """The value of an operator, all of whose arguments are known."""
     match name, values:
@@ -47,7 +52,7 @@ def apply(name: str, values: list[Any]) -> Any:
             return wanted in value
         case "last", [list() as value]:
             if not value:
-                raise Absent("the list is empty")
+                raise Unfilled("the list is empty")
             return value[-1]
         case "flatten", [list() as value]:
             return [inner for one in value for inner in (one if isinstance(one, list) else [one])]

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from weft.base import errors
+from weft.base import errors, json
 from weft.base.names import closest
 from weft.plan import operators
-from weft.plan.evaluate import Scope, evaluate
-from weft.plan.model import Field, Record
+from weft.plan.evaluate import Scope, evaluate, outputs
+from weft.plan.model import Block, Field, Record
 
 SIMPLE = ("string", "integer", "number", "boolean", "map", "any")
 _EXACTLY = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "map": (dict,)}
@@ -56,9 +56,41 @@ def returned(fields: Sequence[Field], value: Any, *, records: Mapping[str, Recor
                                   f"not {operators.described(value)}")  # fmt: skip
     if all([type(value.get(field.name)) in _EXACTLY.get(field.type, ()) and not _is_bounded(field) for field in fields]):
         return value
-    known = {field.name for field in fields}
-    asked = {name: one for name, one in value.items() if name in known}
+    known = {field.name: field.type for field in fields}
+    asked = {name: _read(known[name], one, records) for name, one in value.items() if name in known}
     return value | bind(fields, asked, records=records, what="return")
+
+
+def given_back(block: Block, scope: Scope, *, records: Mapping[str, Record]) -> dict[str, Any]:
+    """A block's outputs; InvalidInput says which is not of its type."""
+    return typed(block.gives, outputs(block.outputs, scope), records=records, what="return")
+
+
+def typed(
+    wanted: Mapping[str, str], given: dict[str, Any], *, records: Mapping[str, Record], what: str
+) -> dict[str, Any]:
+    """What is given, as its types want it; InvalidInput if something that is given, and not null, is of another type."""
+    for name, type_ in wanted.items():
+        if given.get(name) is None:
+            continue
+        value = given[name] = _read(type_, given[name], records)
+        for pointer, message in _unfit(type_, value, records, ""):
+            raise errors.InvalidInput(f"{what} {name!r}: {message}", pointer=f"/{name}{pointer}")
+    return given
+
+
+def _read(type_: str, value: Any, records: Mapping[str, Record]) -> Any:
+    """A list or record that somebody gave as JSON text, as scripts and models do, is what the text says; one where a text
+    is wanted is spelled out, as `++` does it.
+    """
+    if type_ == "string" and isinstance(value, dict | list):
+        return operators.spelled(value)
+    if isinstance(value, str) and (type_.startswith("[") or type_ in records) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
 
 
 def problems(field: Field, value: Any, *, records: Mapping[str, Record]) -> Iterator[tuple[str, str]]:

@@ -10,15 +10,16 @@ return (
     from md5(uuid_send(flow) || convert_to(place, 'UTF8')) as m (h)
 );
 
--- What a step is, by the names that compiled programs have: a block, one of its elements, a catch, a call, a statement.
+-- What a step is, by the names that compiled programs have: `andThen#1`, `andMatch#2 case 1`, `step andThen#1`, `catch if 2`
+-- are bodies and their cases; a call that stands in a block of its own name is the facet of a step with a body.
 create function afl.object_type(container text, node text, foreach boolean, catching boolean) returns text
 language sql immutable parallel safe
 return case
     when catching then 'Catch'
-    when node like 'andThen#%' and foreach then 'AndMap'
-    when node like 'andThen#% case %' or node like '% if %' or node like '% any %' then 'AndMatch'
-    when node like 'andThen#%' then 'AndThen'
-    when node in ('(work)', '(script)', '(try)') or container like '%/' || node then 'Facet'
+    when node ~ '^([A-Za-z_]\w* )?(andThen|andMap|andMatch)#\d+$'
+        then case when foreach or node like '%andMap#%' then 'AndMap' else 'AndThen' end
+    when node ~ '^(([A-Za-z_]\w* )?(andThen|andMatch)#\d+|catch) (case|if|any) \d+$' then 'AndMatch'
+    when node in ('(work)', '(script)', '(try)') or right(container, length(node) + 1) = '/' || node then 'Facet'
     else 'VariableAssignment'
 end;
 
@@ -26,7 +27,8 @@ end;
 create function afl.statement_id(flow uuid, container text, node text) returns text
 language sql immutable parallel safe
 return afl.place_id(
-    flow, 'statement ' || case when container like '%/' || node then container else container || '/' || node end);
+    flow,
+    'statement ' || case when right(container, length(node) + 1) = '/' || node then container else container || '/' || node end);
 
 create function afl.parameters(given jsonb) returns jsonb
 language sql immutable parallel safe
@@ -242,8 +244,10 @@ select
     s.task_id::text as uuid,
     s.run_id::text as partition_key,
     coalesce(t.correlation_id, i.correlation_id, s.run_id::text) as correlation_id,
-    -- what the engine does itself has a name of ours
-    case when coalesce(t.kind, i.kind) like 'weft.%' then 'workflow' else 'command' end as purpose,
+    -- what the engine does itself: scripts, and what has a name of ours
+    case
+        when coalesce(t.kind, i.kind) like 'weft.%' or coalesce(t.kind, i.kind) = 'afl.script' then 'workflow' else 'command'
+    end as purpose,
     s.run_id::text as runner_id,
     coalesce(t.queue, i.queue) as topic,
     coalesce(t.kind, i.kind) as handler,

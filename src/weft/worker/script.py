@@ -24,8 +24,7 @@ _AT_ONCE = 4
 class ScriptFailed(ChildFailed):
     """A script raised something, was too slow or too large. Trying again would not help."""
 
-    def __init__(self, type_: str, message: str, line: int | None = None) -> None:
-        where = f"line {line} of the script: " if line is not None else ""
+    def __init__(self, type_: str, message: str, where: str = "") -> None:
         shown = {"type": type_, "message": f"{where}{message}"[:4096], "traceback": ""}
         super().__init__(shown, retryable=False)
 
@@ -36,18 +35,27 @@ class Scripts:
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def run(self, ctx: Context, facet: str, code: str, params: Any, language: str = "python") -> Any:
-        """What the script of a facet puts into `result`."""
+    async def run(
+        self, ctx: Context, facet: str, code: str, params: Any, language: str = "python", file: str = "", line: int = 1
+    ) -> Any:
+        """What the script of a facet puts into `result`. `file` and `line`: where its code begins."""
         if language != "python":
             raise errors.InvalidInput(f"scripts are Python, not {language!r}")
         async with self._turns:
             answer = await _answered(json.dumps({"code": code, "params": params}))
-        for line in answer.get("said", "").splitlines():
-            ctx.log(line, facet=facet)
+        for said in answer.get("said", "").splitlines():
+            ctx.log(said, facet=facet)
         if "error" in answer:
             error = answer["error"]
-            raise ScriptFailed(error["type"], error["message"], error["line"])
+            raise ScriptFailed(error["type"], error["message"], _where(file, line, error["line"]))
         return answer["result"]
+
+
+def _where(file: str, first: int, line: int | None) -> str:
+    """The place of a line of the code, as far as it is known."""
+    if line is None:
+        return ""
+    return f"{file}:{first + line - 1}: " if file else f"line {line} of the script: "
 
 
 async def _answered(asked: bytes) -> dict[str, Any]:
