@@ -53,7 +53,7 @@ export default function QueuePage({ match }: { match: Match }) {
   const set = queue.settings;
   return (
     <Page title={name} crumbs={[{ to: "/queues", text: "Queues" }]} badge={<StateBadge state={queue.paused ? "paused" : "active"} hint={queue.operator.paused ? "by the operator" : null} />}
-      actions={may(me, "admin", "queue.write") && (
+      actions={may(me, "queue.write") && (
         <>
           <button type="button" onClick={() => setEditing(true)}>Limits …</button>
           <button type="button" onClick={() => void pause(queue, read.again)}>{set.paused ? "Resume" : "Pause"}</button>

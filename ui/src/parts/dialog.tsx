@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 
 import { store, useStore } from "../base/store";
+import { clean, shown } from "../logic/text";
 import { told } from "./toast";
 
 /** A dialog of the browser's own kind: it holds the focus, and Escape closes it. */
@@ -24,7 +25,7 @@ export function Dialog({ title, close, children, wide = false, high = false }: {
       onClick={(event) => event.target === box.current && close()}>
       <div className="dialog-inside">
         <header className="dialog-head">
-          <h2 id={name}>{title}</h2>
+          <h2 id={name}>{clean(title)}</h2>
           <button type="button" className="plain" aria-label="Close" onClick={close}>✕</button>
         </header>
         {children}
@@ -72,10 +73,10 @@ function Ask({ question, answer }: { question: Question; answer: (yes: boolean) 
   return (
     <Dialog title={question.title} close={() => answer(false)}>
       <form onSubmit={(event) => { event.preventDefault(); if (ready) answer(true); }}>
-        <div className="dialog-text">{question.text}</div>
+        <div className="dialog-text">{shown(question.text)}</div>
         {question.type && (
           <label className="field">
-            <span>Type <code>{question.type}</code> to go on</span>
+            <span>Type <code>{clean(question.type)}</code> to go on</span>
             <input value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />
           </label>
         )}

@@ -16,7 +16,7 @@ import { Tabs } from "../../parts/tabs";
 import { Time, Took } from "../../parts/time";
 import { Actions } from "./actions";
 import { Events } from "./events";
-import { useSteps, type Run } from "./model";
+import { bare, useSteps, whole, type Run } from "./model";
 import { Progress } from "./progress";
 import { StepList } from "./step_list";
 import { StepPanel } from "./step_panel";
@@ -41,7 +41,11 @@ export default function RunPage({ match }: { match: Match }) {
   useEffect(() => void load(), []);
   const live = useLive<{ run: Run; changed: number }>("run", { id });
   const again = useCalm(read.again, 1000);
-  const run = live.data?.run ?? read.data;
+  const pushed = live.data?.run ?? null;
+  const run = whole(pushed, read.data);
+  // its output comes, or goes with a rerun, when its state changes: a push that leaves it out only says so
+  const sign = bare(pushed) ? `${pushed?.state} ${pushed?.reruns}` : "";
+  useEffect(() => { if (sign) again(); }, [sign, again]);
   const over = run === null ? false : ended(run.state);
   // a server without the subject: look now and then, until it has ended
   const [polled, poll] = useState(0);
