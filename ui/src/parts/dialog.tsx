@@ -14,6 +14,8 @@ export function Dialog({ title, close, children, wide = false, high = false }: {
     const dialog = box.current;
     const before = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
+    // browsers begin with the first thing that takes the focus, which is the cross
+    dialog?.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement) before.focus();
@@ -77,12 +79,12 @@ function Ask({ question, answer }: { question: Question; answer: (yes: boolean) 
         {question.type && (
           <label className="field">
             <span>Type <code>{clean(question.type)}</code> to go on</span>
-            <input value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />
+            <input data-first value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />
           </label>
         )}
         <footer className="dialog-foot">
           <button type="button" onClick={() => answer(false)}>Keep as it is</button>
-          <button type="submit" className={question.danger ? "danger" : "primary"} disabled={!ready} autoFocus={!question.type}>{question.verb}</button>
+          <button type="submit" className={question.danger ? "danger" : "primary"} disabled={!ready} data-first={question.type ? undefined : true}>{question.verb}</button>
         </footer>
       </form>
     </Dialog>

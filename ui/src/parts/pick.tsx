@@ -6,9 +6,7 @@ export function Pick<T>({ label, hint, list, text, type, found, id, choose, chil
 }) {
   const [at, setAt] = useState(0);
   const base = useId();
-  const box = useRef<HTMLInputElement>(null);
   const rows = useRef<HTMLUListElement>(null);
-  useEffect(() => box.current?.focus(), []);
   useEffect(() => setAt(0), [text]);
   const here = Math.min(at, Math.max(0, found.length - 1));
   const go = (to: number): void => {
@@ -26,7 +24,7 @@ export function Pick<T>({ label, hint, list, text, type, found, id, choose, chil
   };
   return (
     <>
-      <input ref={box} className="search-box" type="text" autoComplete="off" value={text} placeholder={hint} aria-label={label}
+      <input data-first className="search-box" type="text" autoComplete="off" value={text} placeholder={hint} aria-label={label}
         role="combobox" aria-expanded="true" aria-controls={base} aria-activedescendant={found.length ? `${base}-${here}` : undefined}
         onChange={(event) => type(event.target.value)} onKeyDown={key} />
       <ul className="found" role="listbox" id={base} aria-label={list} ref={rows}>

@@ -50,7 +50,7 @@ function List() {
   useChange("jobs", {}, again);
   const me = useMe();
   const last = results.data?.items;
-  const columns = useMemo(() => columnsOf(last ?? {}, me, jobs.again), [last, me, jobs.again]);
+  const columns = useMemo(() => columnsOf(last ?? {}, me, again), [last, me, again]);
   const filtered = Object.values(filters).some(Boolean);
   return (
     <>

@@ -54,7 +54,8 @@ export default function RunPage({ match }: { match: Match }) {
     const timer = setInterval(() => { poll((n) => n + 1); again(); }, 3000);
     return () => clearInterval(timer);
   }, [live.ended, over, again]);
-  const changed = useCalmNumber((live.data?.changed ?? 0) + polled + (over ? 0.5 : 0), (run?.nodes ?? 0) > 500 ? 2000 : 300);
+  // its steps, or what was done to it as a whole: paused, resumed, run again
+  const changed = useTurns([live.data?.changed, run?.state, run?.reruns, polled].join(" "), (run?.nodes ?? 0) > 500 ? 2000 : 300);
   const steps = useSteps(id, changed);
   const [chosen, setChosen] = useParam("step");
   const [turned, setTurned] = useState<ReadonlySet<string>>(new Set());
@@ -212,10 +213,10 @@ function toggled(was: ReadonlySet<string>, one: string): ReadonlySet<string> {
   return now;
 }
 
-/** A number that follows another one, but not more often than every `every` milliseconds. */
-function useCalmNumber(now: number, every: number): number {
-  const [shown, setShown] = useState(now);
-  const follow = useCalm(() => setShown(now), every);
-  useEffect(() => { if (now !== shown) follow(); }, [now, shown, follow]);
-  return shown;
+/** Another number when the text is another one, but not more often than every `every` milliseconds. */
+function useTurns(sign: string, every: number): number {
+  const [turn, setTurn] = useState({ sign, number: 0 });
+  const follow = useCalm(() => setTurn((was) => ({ sign, number: was.number + 1 })), every);
+  useEffect(() => { if (sign !== turn.sign) follow(); }, [sign, turn.sign, follow]);
+  return turn.number;
 }
