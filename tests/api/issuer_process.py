@@ -2,8 +2,9 @@
 
 GET /.well-known/openid-configuration, GET /jwks: as any issuer. For tests: POST /token signs `claims` (with `how`: with its
 current key, a retired one, one it never shows, as HS256 with its public key for a secret, or not at all), POST /rotate
-makes a new key and hides the old, POST /grant says for which code POST /exchange gives which token, POST /break answers
-nonsense from then on, GET /asked says how often keys were asked for.
+makes a new key and hides the old, POST /grant says for which code POST /exchange gives which token, GET /authorize lets
+"ada" in at once and sends the browser back, POST /break answers nonsense from then on, GET /asked says how often keys were
+asked for.
 """
 
 import base64
@@ -13,6 +14,7 @@ import http.server
 import json
 import sys
 import threading
+import time
 import urllib.parse
 from typing import Any
 
@@ -131,6 +133,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == "/jwks":
             self.issuer.asked += 1
             self.answer({"nothing": 1} if self.issuer.broken else self.issuer.jwks())
+        elif self.path.startswith("/authorize?"):
+            self.authorize(dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query)))
         elif self.path == "/asked":
             self.answer(self.issuer.asked)
         else:
@@ -153,6 +157,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == "/break":
             self.issuer.broken = bool(told)
             self.answer(None)
+
+    def authorize(self, asked: dict[str, str]) -> None:
+        """As if ada had typed her password here."""
+        now, code = time.time(), f"code-{asked['state']}"
+        claims = {
+            "iss": f"http://127.0.0.1:{self.server.server_address[1]}", "aud": asked["client_id"], "sub": "ada",
+            "exp": now + 300, "iat": now, "nonce": asked["nonce"],
+        }  # fmt: skip
+        back = asked["redirect_uri"]
+        self.issuer.granted[code] = {"challenge": asked["code_challenge"], "back": back, "claims": claims}
+        self.send_response(302)
+        self.send_header("location", f"{back}?{urllib.parse.urlencode({'code': code, 'state': asked['state']})}")
+        self.send_header("content-length", "0")
+        self.end_headers()
 
     def exchange(self, form: dict[str, str]) -> None:
         """A token for a code, once, if whoever comes knows the verifier of its challenge."""

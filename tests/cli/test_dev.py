@@ -1,5 +1,6 @@
 """`weft dev` and `weft demo`: everything with one command, with nothing set up before."""
 
+import asyncio
 import json
 import re
 import signal
@@ -26,6 +27,14 @@ async def test_the_demo_runs_shows_and_stops(folder: Path) -> None:
         url, key = re.findall(r"the API: (http://127\.0\.0\.1:\d+)|its key: (weft_\S+)", program.said)
         async with Client(url[0], key[1]) as client:
             assert (await client.get("/v1/tasks", query={"limit": 1}))["items"]
+            # no page of the demo is empty: a DAG, a durable workflow and a flow with its agent run to their ends
+            for kind in ("workflow", "flow"):
+                while not (await client.get("/v1/runs", query={"kind": kind, "state": "completed", "limit": 1}))["items"]:
+                    await asyncio.sleep(0.1)
+            assert [one["name"] for one in (await client.get("/v1/workflows"))["items"]] == ["order"]
+            [flow] = (await client.get("/v1/flows"))["items"]
+            handlers = (await client.get(f"/v1/flows/{flow['id']}/handlers"))["items"]
+            assert {one["handler"]: one["agents"] > 0 for one in handlers} == {"demo.Ask": True, "demo.Sum": True}
         local = Shell(WEFT_FOLDER=here["WEFT_FOLDER"])
         assert await local("enqueue", "hello", '{"name": "test"}', "--wait", "--within", "20s") == (0, '"Hello, test!"\n')
         far = ("enqueue", "far_away", '{"city": "Oslo"}', "-q", "far", "--wait", "--within", "20s")

@@ -34,8 +34,10 @@ ROOT = HERE.parent.parent
 DIST = ROOT / "src" / "weft" / "web" / "dist"
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = "/usr/bin/chromium"
-PATIENCE = 60_000
+PATIENCE = int(os.environ.get("H5P","60000"))
 """Milliseconds after which a test gives up; on a busy machine anything may take ten seconds."""
+
+LINK = "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')) }"
 
 playwright.expect.set_options(timeout=PATIENCE)
 
@@ -52,9 +54,9 @@ def lacking() -> str | None:
 
 
 @contextlib.contextmanager
-def serving(env: dict[str, str]) -> Iterator[str]:
-    """The stage's server and its worker; answers its address. Stopped and waited for at the end."""
-    command = [sys.executable, "stage_process.py"]
+def serving(env: dict[str, str], *, worker: bool = True) -> Iterator[str]:
+    """The stage's server, with its worker or without; answers its address. Stopped and waited for at the end."""
+    command = [sys.executable, "stage_process.py", *(["worker"] if worker else [])]
     # into a file: nobody reads a pipe for as long as it may write
     with tempfile.TemporaryFile("w+b") as said:
         environ = {**os.environ, "PYTHONUNBUFFERED": "1", "WEFT_SECRET_KEY": keyring.generate(), **env}
@@ -63,7 +65,7 @@ def serving(env: dict[str, str]) -> Iterator[str]:
         def ready() -> re.Match[str] | None:
             text = os.pread(said.fileno(), 1_000_000, 0).decode(errors="replace")
             assert process.poll() is None, text
-            return re.search(r"is ready at (\S+)", text) if "weft worker is ready" in text else None
+            return re.search(r"is ready at (\S+)", text) if not worker or "weft worker is ready" in text else None
 
         try:
             yield until(ready, 120)[1]
@@ -106,9 +108,31 @@ class Seen:
         page.on("request", self._asked)
 
     def go(self, path: str) -> playwright.Page:
-        self.page.goto(path)
+        """To a page: as a link of ours leads there, or from nothing in a window that is new."""
+        if self.page.url.startswith(self.url):
+            self.page.evaluate(LINK, path)
+        else:
+            self.page.goto(path)
         playwright.expect(self.page.locator("h1")).to_be_visible()
         return self.page
+
+    def watch(self, path: str) -> playwright.Page:
+        """The same; all of it is there, and what changes from now on is heard."""
+        self.go(path)
+        self.settled()
+        self.live()
+        return self.page
+
+    def asked(self, verb: str, *, typed: str | None = None) -> None:
+        """Answers the question that is on the page with this button."""
+        box = self.page.get_by_role("dialog")
+        if typed is not None:
+            box.get_by_role("textbox").fill(typed)
+        box.get_by_role("button", name=verb, exact=True).click()
+        playwright.expect(self.page.get_by_role("dialog")).to_have_count(0)
+
+    def press(self, button: str, *, exact: bool = False) -> None:
+        self.page.get_by_role("button", name=button, exact=exact).first.click()
 
     def settled(self) -> None:
         """Nothing is being read any more."""
@@ -156,16 +180,31 @@ class Seen:
 
 
 @contextlib.contextmanager
-def browser(url: str, key: str, **context: Any) -> Iterator[Seen]:
-    """Chromium, logged in. Several contexts in one browser are not needed here."""
+def browser(url: str, key: str | None) -> Iterator[Seen]:
+    """Chromium, logged in unless there is no key."""
     with playwright.sync_playwright() as started:
         launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        opened = launched.new_context(base_url=url, viewport={"width": 1280, "height": 800}, **context)
-        log_in(opened, key)
+        opened = launched.new_context(base_url=url, viewport={"width": 1280, "height": 800})
+        if key is not None:
+            log_in(opened, key)
         try:
             yield Seen(opened.new_page(), url)
         finally:
             launched.close()
+
+
+@contextlib.contextmanager
+def another(seen: Seen, key: str | None, **context: Any) -> Iterator[Seen]:
+    """A window of somebody else, with this key or at the door; what went wrong in it fails."""
+    launched = seen.page.context.browser
+    assert launched is not None
+    opened = launched.new_context(base_url=seen.url, viewport={"width": 1280, "height": 800}, **context)
+    if key is not None:
+        log_in(opened, key)
+    made = Seen(opened.new_page(), seen.url)
+    yield made
+    opened.close()
+    assert made.wrong == [], made.wrong
 
 
 def log_in(context: playwright.BrowserContext, key: str) -> None:
@@ -213,6 +252,8 @@ def staged(server_url: str, template: str) -> Iterator[Staged]:
 def seen(staged: Staged) -> Iterator[Seen]:
     """The page, at its usual size and theme; a test that left an error in its console fails."""
     page = staged.seen
+    # a new window, so that no test finds what another one left
+    page.page.goto("about:blank")
     page.wrong.clear()
     page.allowed = ()
     page.page.set_viewport_size({"width": 1280, "height": 800})

@@ -38,7 +38,8 @@ PAGES = {
     "dead": "/dead", "workers": "/workers", "worker": "/workers/{node}", "aiopslab": "/lab", "problem": "/lab/{problem}",
     "settings": "/settings", "settings-orgs": "/settings?tab=orgs", "settings-users": "/settings?tab=users",
     "settings-roles": "/settings?tab=roles", "settings-keys": "/settings?tab=keys",
-    "settings-secrets": "/settings?tab=secrets", "settings-audit": "/settings?tab=audit", "missing": "/no/such/page",
+    "settings-secrets": "/settings?tab=secrets", "settings-audit": "/settings?tab=audit",
+    "missing": "/no/such/page", "login": "/login",
 }  # fmt: skip
 
 
@@ -58,7 +59,8 @@ DIALOGS: dict[str, tuple[str, Callable[[playwright.Page], None]]] = {
     "workflow-start": ("/workflows/checkout", _press("Start…")), "flow-start": ("/flows/{flow}", _press("Start…")),
     "run-fork": ("/runs/{approved}", _press("Fork…")), "run-signal": ("/runs/{waiting}", _press("Signal…")),
     "task-new": ("/tasks", _press("Enqueue …")), "key-new": ("/settings?tab=keys", _press("New key …")),
-    "dead-discard": ("/dead", _press("Discard all …")), "flow-try": ("/flows/{flow}", _press("Try a change")),
+    "dead-discard": ("/dead", _press("Discard all …")),
+    "zones": ("/", _press("Time zone")), "flow-try": ("/flows/{flow}", _press("Try a change")),
 }  # fmt: skip
 IN_DOCS = {
     *((name, "light") for name in ("overview", "runs", "run-graph", "run-crashed", "job", "flow", "dead", "workflow-start")),
@@ -124,21 +126,27 @@ def shoot(seen: Seen, ids: dict[str, str]) -> None:
     seen.allowed = ("404",)
     every = {name: (path, None) for name, path in PAGES.items()} | DIALOGS
     wanted = {name: one for name, one in every.items() if not sys.argv[1:] or name in sys.argv[1:]}
+    launched = seen.page.context.browser
+    assert launched is not None
+    stranger = Seen(launched.new_context(base_url=seen.url).new_page(), seen.url)
     for theme in THEMES:
-        seen.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         for suffix, (width, height) in SIZES.items():
-            seen.page.set_viewport_size({"width": width, "height": height})
+            for one in (seen, stranger):
+                one.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+                one.page.set_viewport_size({"width": width, "height": height})
             for name, (path, deed) in wanted.items():
-                seen.go(path.format(**ids))
-                seen.settled()
+                who = stranger if name == "login" else seen
+                who.page.goto("about:blank")
+                who.go(path.format(**ids))
+                who.settled()
                 if deed is not None:
-                    deed(seen.page)
-                seen.page.wait_for_timeout(400)
-                seen.page.screenshot(path=INTO / f"{name}{suffix}-{theme}.png", type="png")
+                    deed(who.page)
+                who.page.wait_for_timeout(400)
+                who.page.screenshot(path=INTO / f"{name}{suffix}-{theme}.png", type="png")
                 if (name, theme) in IN_DOCS and not suffix:
-                    _small(seen.page, SHOWN / f"ui-{name}-{theme}.webp")
-                if seen.sideways() > 0:
-                    print(f"*** {name} at {width} px is {seen.sideways()} px too wide", file=sys.stderr)
+                    _small(who.page, SHOWN / f"ui-{name}-{theme}.webp")
+                if who.sideways() > 0:
+                    print(f"*** {name} at {width} px is {who.sideways()} px too wide", file=sys.stderr)
     sheets(seen.page)
     print(f"{len(wanted) * len(SIZES) * len(THEMES)} screenshots in {INTO}")
     for one in sorted(set(seen.wrong)):

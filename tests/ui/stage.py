@@ -47,6 +47,22 @@ AFL = """namespace hello {
 """
 
 
+BRITTLE = """namespace brittle {
+  event facet Shaky(name: String) => (greeting: String) with Retry(maxAttempts = 1)
+
+  facet Round(name: String) => (greeting: String) andThen {
+    s = Shaky(name = $.name)
+    yield Round(greeting = s.greeting)
+  }
+
+  workflow Greet(name: String = "bad") => (message: String) andThen {
+    r = Round(name = $.name)
+    yield Greet(message = r.greeting)
+  }
+}
+"""
+
+
 def large(many: int = 2000) -> dict[str, Any]:
     """A DAG of so many tasks: a fan-out of 600, groups of 100 in chains of ten."""
     tasks: list[dict[str, Any]] = [{"name": "begin", "payload": {"task": "echo"}}]
@@ -94,6 +110,10 @@ class Stage:
         id: str = self.ask("POST", f"/v1/workflows/{workflow}/start", {"arguments": arguments})["run_id"]
         return id
 
+    def flow(self, name: str, text: str) -> str:
+        id: str = self.ask("POST", "/v1/flows", {"name": name, "sources": [{"name": f"{name}.afl", "text": text}]})["id"]
+        return id
+
     def wait(self, run: str, *states: str, patience: float = 120) -> dict[str, Any]:
         """The run, once it is in one of these states."""
         until = time.monotonic() + patience
@@ -116,8 +136,7 @@ class Stage:
         found["dag"] = self.ask("POST", "/v1/dags", ETL)["dag_id"]
         tidy = {"name": "tidy", "payload": {"task": "work"}, "dependencies": ["tell"]}
         self.ask("POST", "/v1/dags", {**ETL, "max_active_runs": 20, "tasks": [*ETL["tasks"], tidy]})
-        flow = {"name": "hello", "sources": [{"name": "hello.afl", "text": AFL}]}
-        found["flow"] = self.ask("POST", "/v1/flows", flow)["id"]
+        found["flow"] = self.flow("hello", AFL)
         found["done"] = self.run("nightly-etl")
         found["failed"] = self.run("nightly-etl", fail="the warehouse is away")
         self.declared("checkout")

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from typing import Any
 
-from weft import App, Context
+from weft import Agent, Context
 
-app = App()
+app = Agent()
 log = logging.getLogger("stage")
 
 
@@ -33,8 +33,15 @@ async def greet(name: str = "you") -> dict[str, str]:
 
 
 @app.task(max_attempts=1)
-async def breaks(message: str = "it never works") -> None:
-    raise ValueError(message)
+async def breaks(message: str = "it never works", kind: str = "ValueError") -> None:
+    raise type(kind, (ValueError,), {})(message)
+
+
+@app.task(max_attempts=1)
+async def halfway(ctx: Context, message: str) -> None:
+    """Says how far it is, and stays there."""
+    ctx.progress(50, message)
+    await asyncio.sleep(600)
 
 
 @app.task(max_attempts=1)
@@ -76,3 +83,16 @@ async def checkout(order: str, cents: int, items: list[str]) -> list[str]:
     if not await app.wait_for("approval", timeout="2d", default=False):
         raise ValueError("not approved")
     return [await ship(order, item) for item in items]
+
+
+@app.workflow(version="1")
+async def brittle(item: str) -> str:
+    """Fails where there is nothing to undo, so that its step can be skipped."""
+    return await ship("o-1", item)
+
+
+@app.handles("brittle.Shaky")
+async def shaky(name: str) -> dict[str, str]:
+    if name == "bad":
+        raise ValueError("it broke")
+    return {"greeting": f"Hello, {name}!"}

@@ -19,13 +19,14 @@ async def main() -> None:
     app = running.load_app(APP)
     worker = reloading.Reloading([APP, "--grace", "0", "--log-level", "info"], folder=None, say=say)
     async with app, serving.served(app, port=0, demo=worker) as url:
-        working = asyncio.create_task(worker.run())
+        working = [asyncio.create_task(worker.run())] if "worker" in sys.argv else []
         say(f"weft server is ready at {url}")
         try:
             await stopping.asked.wait()
         finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
+            for one in working:
+                one.cancel()
+            await asyncio.gather(*working, return_exceptions=True)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,9 @@ import uuid
 
 from browsing import Seen, Staged, until
 from playwright.sync_api import expect
+from stage import BRITTLE
 
 pytest_plugins = ("browsing",)
-
-def test_a_list_follows_what_starts_and_ends(staged: Staged, seen: Seen) -> None:
-    page = seen.go("/runs?kind=workflow")
-    seen.settled()
-    run = staged.stage.start("checkout", order="o-live", cents=1, items=[])
-    row = page.locator(f'tr[data-id="{run}"]')
-    expect(row).to_contain_text("waiting")
-    staged.stage.ask("POST", f"/v1/runs/{run}/signal", {"name": "approval", "value": True})
-    expect(row).to_contain_text("completed")
 
 
 def test_a_run_follows_its_steps_and_signals_are_sent_by_a_dialog(staged: Staged, seen: Seen) -> None:
@@ -188,78 +180,6 @@ def test_a_flow_is_checked_while_it_is_typed_and_started_by_a_form(staged: Stage
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
-def test_the_keyboard_is_enough(staged: Staged, seen: Seen) -> None:
-    page = seen.go("/runs")
-    seen.settled()
-    keys = page.keyboard
-    keys.press("g")
-    keys.press("d")
-    expect(page.locator("h1")).to_have_text("DAGs")
-    page.locator("tbody tr").first.focus()
-    keys.press("Enter")
-    page.wait_for_url(re.compile("/dags/."))
-    page.get_by_role("tab", name="Graph").focus()
-    keys.press("ArrowRight")
-    expect(page).to_have_url(re.compile("tab=runs"))
-    page.locator("tbody tr").first.focus()
-    keys.press("j")
-    keys.press("Enter")
-    page.wait_for_url(re.compile("/runs/."))
-    box = page.get_by_role("button", name=re.compile("^extract ?, "))
-    box.focus()
-    keys.press("Enter")
-    expect(page.get_by_role("complementary")).to_be_visible()
-    page.get_by_role("tab", name="Timeline").click()
-    lane = page.get_by_role("group", name=re.compile("^Timeline"))
-    lane.focus()
-    keys.press("+")
-    expect(page).to_have_url(re.compile("zoom=2"))
-    keys.press("?")
-    expect(page.get_by_role("dialog")).to_be_visible()
-    keys.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-
-
-def test_what_is_in_the_address_is_seen_again(staged: Staged, seen: Seen) -> None:
-    page = seen.go("/runs?state=failed&kind=dag")
-    seen.settled()
-    expect(page.get_by_role("button", name="failed")).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("tbody")).not_to_contain_text("completed")
-    page.get_by_role("button", name="failed").click()
-    expect(page).not_to_have_url(re.compile("state="))
-
-
-def test_the_list_of_tasks_shows_a_new_one_by_itself(staged: Staged, seen: Seen) -> None:
-    queue = f"q{uuid.uuid4().hex[:8]}"
-    page = seen.go(f"/tasks?queue={queue}")
-    expect(page.get_by_text("No task is like this")).to_be_visible()
-    seen.live()
-    id = staged.stage.enqueue("greet", queue=queue)
-    row = page.locator(f'tr[data-id="{id}"]')
-    expect(row).to_be_visible()
-    expect(row).to_contain_text("completed")
-
-
-def test_a_list_is_walked_with_keys(staged: Staged, seen: Seen) -> None:
-    queue = f"q{uuid.uuid4().hex[:8]}"
-    for name in ("a", "b", "c"):
-        staged.stage.ended(staged.stage.enqueue("greet", queue=queue, payload={"name": name}), "completed")
-    page = seen.go(f"/tasks?queue={queue}")
-    rows = page.locator("tbody tr[data-row]")
-    expect(rows).to_have_count(3)
-    rows.first.focus()
-    page.keyboard.press("j")
-    expect(rows.nth(1)).to_be_focused()
-    page.keyboard.press("x")
-    expect(page.get_by_text("1 chosen")).to_be_visible()
-    page.keyboard.press("ArrowDown")
-    expect(rows.nth(2)).to_be_focused()
-    wanted = rows.nth(2).get_attribute("data-id")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="greet")).to_be_visible()
-    assert page.url.endswith(f"/tasks/{wanted}")
-
-
 def test_a_task_is_enqueued_watched_and_cancelled(staged: Staged, seen: Seen) -> None:
     page = seen.go("/tasks")
     page.get_by_role("button", name="Enqueue …").click()
@@ -281,19 +201,6 @@ def test_a_task_is_enqueued_watched_and_cancelled(staged: Staged, seen: Seen) ->
     page.get_by_role("button", name="Cancel …").click()
     page.get_by_role("dialog", name="Cancel this task?").get_by_role("button", name="Cancel it").click()
     expect(seen.badge).to_contain_text("cancelled")
-
-
-def test_a_task_that_waits_says_why_until_it_runs(staged: Staged, seen: Seen) -> None:
-    queue = f"q{uuid.uuid4().hex[:8]}"
-    staged.stage.ask("PATCH", f"/v1/queues/{queue}", {"paused": True})
-    id = staged.stage.enqueue("greet", queue=queue)
-    page = seen.go(f"/tasks/{id}")
-    expect(page.get_by_text("Why is it not running?")).to_be_visible()
-    expect(page.locator(".note")).to_contain_text("paused")
-    staged.stage.ask("POST", f"/v1/queues/{queue}/resume")
-    expect(seen.badge).to_contain_text("completed")
-    expect(page.get_by_text("Why is it not running?")).to_have_count(0)
-    expect(page.locator('[aria-label="Result"]')).to_contain_text("hello")
 
 
 def test_a_queue_is_paused_and_limited(staged: Staged, seen: Seen) -> None:
@@ -369,3 +276,120 @@ def test_a_problem_is_submitted_to_aiopslab_and_cancelled(staged: Staged, seen: 
     page.get_by_role("button", name="Cancel …").click()
     page.get_by_role("button", name="Cancel it").click()
     expect(seen.badge).to_contain_text("failed")
+
+
+def test_a_job_is_paused_triggered_and_resumed_in_the_list_and_deleted_on_its_page(staged: Staged, seen: Seen) -> None:
+    job = {"name": "steered", "job_type": "CRON", "cron_expression": "@yearly", "payload": {"task": "echo"}}
+    id = staged.stage.ask("POST", "/v1/jobs", job)["job_id"]
+    page = seen.go("/jobs?name=steered")
+    row = seen.row("steered")
+    row.get_by_role("button", name="Trigger").click()
+    expect(row.get_by_role("img")).to_be_visible()
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("paused")
+    row.get_by_role("button", name="Resume").click()
+    expect(row).to_contain_text("active")
+    staged.stage.ask("POST", f"/v1/jobs/{id}/pause")
+    seen.go(f"/jobs/{id}")
+    seen.press("Resume")
+    expect(seen.badge).to_contain_text("active")
+    seen.press("Delete")
+    seen.asked("Delete")
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    expect(row).to_have_count(0)
+
+
+def test_a_dag_is_paused_and_resumed(staged: Staged, seen: Seen) -> None:
+    seen.go(f"/dags/{staged.ids['dag']}")
+    seen.press("Pause")
+    expect(seen.badge).to_contain_text("paused")
+    seen.press("Resume")
+    expect(seen.badge).to_contain_text("active")
+
+
+def test_runs_are_cancelled_together_and_one_without_undoing(staged: Staged, seen: Seen) -> None:
+    runs = [staged.stage.start("checkout", order="o-bulk", cents=1, items=[]) for _ in range(3)]
+    for run in runs:
+        staged.stage.wait(run, "waiting")
+    page = seen.go("/runs?state=waiting")
+    for run in runs[:2]:
+        page.locator(f'tr[data-id="{run}"] input').check()
+    seen.press("Cancel 2")
+    seen.asked("Cancel")
+    for run in runs[:2]:
+        staged.stage.wait(run, "compensated")
+    seen.go(f"/runs/{runs[2]}")
+    seen.press("Cancel without undoing")
+    seen.asked("Cancel without undoing")
+    expect(seen.badge).to_contain_text("cancelled")
+    assert staged.stage.ask("GET", f"/v1/runs/{runs[2]}")["state"] == "cancelled"
+
+
+def test_a_failed_step_is_skipped_and_a_run_is_forked_from_a_step_with_another_output(staged: Staged, seen: Seen) -> None:
+    run = staged.stage.start("brittle", item="nothing")
+    staged.stage.wait(run, "failed")
+    page = seen.go(f"/runs/{run}")
+    page.get_by_role("button", name=re.compile("^ship.*failed")).click()
+    panel = page.get_by_role("complementary")
+    panel.get_by_role("button", name="Skip…").click()
+    page.get_by_role("dialog").get_by_label("output").fill('"by hand"')
+    seen.asked("Skip")
+    expect(seen.badge).to_contain_text("completed")
+    assert staged.stage.ask("GET", f"/v1/runs/{run}")["output"] == "by hand"
+    seen.go(f"/runs/{staged.ids['approved']}")
+    page.get_by_role("button", name=re.compile("^ship")).click()
+    panel.get_by_role("button", name="Fork from here…").click()
+    steps = staged.stage.ask("GET", f"/v1/runs/{staged.ids['approved']}/steps")["items"]
+    charge = next(one["node"] for one in steps if one["node"].startswith("charge"))
+    page.get_by_role("dialog").get_by_label("Outputs to change").fill(f'{{"{charge}": "paid in shells"}}')
+    page.get_by_role("dialog").get_by_role("button", name="Fork").click()
+    page.wait_for_url(lambda url: "/runs/" in url and staged.ids["approved"] not in url)
+    made = page.url.partition("/runs/")[2].partition("?")[0]
+    staged.stage.wait(made, "completed")
+    forked = {one["node"]: one["output"] for one in staged.stage.ask("GET", f"/v1/runs/{made}/steps")["items"]}
+    assert forked[charge] == "paid in shells"
+
+
+def test_a_step_of_a_flow_is_retried_and_a_block_reset(staged: Staged, seen: Seen) -> None:
+    flow = staged.stage.flow("brittle", BRITTLE)
+    run = staged.stage.ask("POST", "/v1/runners", {"flow": flow, "params": {"name": "bad"}})["id"]
+    staged.stage.wait(run, "failed")
+    page = seen.go(f"/runs/{run}?tab=steps")
+    for node, button in (("s", "Retry"), ("r", "Reset the block")):
+        seen.row(node).filter(has_text=re.compile(rf"^\W*{node}\b")).first.click()
+        page.get_by_role("complementary").get_by_role("button", name=button, exact=True).click()
+        tried = staged.stage.ask("GET", f"/v1/runs/{run}")["reruns"]
+        seen.asked("Run again")
+        until(lambda tried=tried: staged.stage.ask("GET", f"/v1/runs/{run}")["reruns"] > tried)
+        staged.stage.wait(run, "failed")
+        expect(seen.badge).to_contain_text("failed")
+
+
+def test_a_program_is_checked_that_nobody_keeps(staged: Staged, seen: Seen) -> None:
+    page = seen.go("/flows")
+    seen.press("Check a program…")
+    expect(page.get_by_text("Nothing is wrong with it; 1 workflow.")).to_be_visible()
+    source = page.get_by_label("AFL source")
+    source.fill("namespace x {")
+    expect(page.locator(".source-said.error").first).to_be_visible()
+    assert seen.axe() == []
+    seen.press("Back to the list")
+    expect(seen.row("hello")).to_be_visible()
+
+
+def test_tasks_that_failed_are_run_again_alone_and_together(staged: Staged, seen: Seen) -> None:
+    queue = f"q{uuid.uuid4().hex[:8]}"
+    ids = [staged.stage.enqueue("breaks", queue=queue) for _ in range(3)]
+    for id in ids:
+        staged.stage.ended(id, "failed")
+    staged.stage.ask("PATCH", f"/v1/queues/{queue}", {"paused": True})
+    page = seen.go(f"/tasks/{ids[0]}")
+    seen.press("Run again")
+    expect(seen.badge).to_contain_text("ready")
+    seen.go(f"/tasks?queue={queue}&state=failed")
+    expect(page.locator("tbody tr[data-row]")).to_have_count(2)
+    page.get_by_label("Choose all that are listed").check()
+    seen.press("Run again …")
+    seen.asked("Run them again")
+    expect(page.get_by_text("2 queued again")).to_be_visible()
+    assert {staged.stage.ask("GET", f"/v1/tasks/{id}")["state"] for id in ids} == {"ready"}

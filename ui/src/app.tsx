@@ -6,6 +6,7 @@ import { useStore } from "./base/store";
 import { Layout } from "./frame/layout";
 import { Login } from "./pages/login";
 import { NotFound } from "./pages/not_found";
+import { clean } from "./logic/text";
 import { Loading } from "./parts/page";
 import { ROUTES } from "./routes";
 
@@ -46,7 +47,7 @@ class Broken extends Component<{ children: ReactNode }, { error: Error | null }>
     return (
       <div className="page">
         <div className="failure" role="alert">
-          <p><strong>This page broke: {error.message}</strong></p>
+          <p><strong>This page broke: {clean(error.message)}</strong></p>
           <p className="quiet">Nothing was changed by it. Reload; if it breaks again, tell us the address of this page.</p>
           <button type="button" onClick={() => location.reload()}>Reload</button>
         </div>

@@ -44,7 +44,6 @@ export const ROUTES: Route[] = [
   { path: "/lab", page: of(() => import("./pages/lab")) },
   { path: "/lab/:id", page: of(() => import("./pages/lab_task")) },
   { path: "/settings", page: of(() => import("./pages/settings")) },
-  // pages B
   { path: "/runs", page: of(() => import("./pages/runs/list")) },
   { path: "/runs/:id", page: of(() => import("./pages/runs/run")) },
   { path: "/jobs", page: of(() => import("./pages/jobs/list")) },

@@ -10,18 +10,41 @@ import itertools
 import random
 from typing import Any
 
-from weft.app import App
+from weft.agent import Agent
 from weft.base import config
 from weft.base.errors import Discard
 from weft.sdk.context import Context
 from weft.sdk.dag import item, node
 from weft.sdk.retry import Retry
 
-app = App(settings=dataclasses.replace(config.load(), database_url=None, direct_url=None, pooled=False))
+app = Agent(settings=dataclasses.replace(config.load(), database_url=None, direct_url=None, pooled=False))
 
 _NAMES = ["Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald"]
 _CITIES = ("Bergen", "London", "Cherrapunji")
+_TOPICS = (("tea", "coffee"), ("looms", "ships"), ("owls", "clocks"))
+_ANSWERS = (True, None, False)
+"""To whoever waits for approval; None leaves it to the clock."""
 _PACE = 1.5
+
+RESEARCH = """namespace demo {
+    /** Asks an agent. */
+    event facet Ask(topic: String) => (answer: String)
+    /** Has an agent put answers together. */
+    event facet Sum(answers: [String]) => (summary: String)
+
+    /** Asks about two things at once, and sums up what is said.
+     * @param first What to ask about
+     * @param second And what else
+     */
+    workflow Research(first: String = "tea", second: String = "coffee") => (summary: String) andThen {
+        one = Ask(topic = $.first)
+        two = Ask(topic = $.second)
+        s = Sum(answers = [one.answer, two.answer])
+        yield Research(summary = s.summary)
+    }
+}
+"""
+"""An AFL program whose agent is this app."""
 
 HERE = ("default", "later", "burst")
 """The queues of the worker beside the database."""
@@ -98,6 +121,47 @@ async def far_away(ctx: Context, city: str) -> str:
     return f"it is raining in {city}"
 
 
+@app.step
+async def release(order: str, result: str) -> None:
+    """Undoes `reserve`, when the order is not approved or is cancelled."""
+
+
+@app.step(compensate=release)
+async def reserve(order: str) -> str:
+    await asyncio.sleep(random.uniform(0.2, 1.0))
+    return f"a place for {order}"
+
+
+@app.step
+async def ship(order: str, item: str) -> str:
+    await asyncio.sleep(random.uniform(0.5, 2.0))
+    return f"{item} shipped"
+
+
+@app.workflow(signals=["approval"])
+async def order(order: str, items: list[str]) -> list[str]:
+    """A durable workflow: a place is reserved, somebody approves (or nobody objects), everything is shipped."""
+    await reserve(order)
+    app.set_state("waiting for approval")
+    if not await app.wait_for("approval", timeout="15s", default=True):
+        raise ValueError(f"{order} was not approved")
+    app.set_state("shipping")
+    return await app.gather(*[ship(order, item) for item in items])
+
+
+@app.handles("demo.Ask")
+async def ask(ctx: Context, topic: str) -> dict[str, str]:
+    """The work of an event facet of the AFL program above: weft afl run Research."""
+    ctx.log("thinking about it", topic=topic)
+    await asyncio.sleep(random.uniform(1.0, 3.0))
+    return {"answer": f"much was said about {topic}"}
+
+
+@app.handles("demo.Sum")
+async def sum_up(answers: list[str]) -> dict[str, str]:
+    return {"summary": "; ".join(answers)}
+
+
 @app.task(queue="crash", timeout="5m")
 async def careful(ctx: Context, steps: int = 10, pace: float = 0.3) -> str:
     """Works in steps, so that one can see where its worker was killed."""
@@ -108,13 +172,14 @@ async def careful(ctx: Context, steps: int = 10, pace: float = 0.3) -> str:
 
 
 async def produce() -> None:
-    """Enqueues a little of everything until cancelled."""
+    """Enqueues and starts a little of everything until cancelled."""
+    await app.flows.save(source=RESEARCH, name="research")
     for turn in itertools.count():
         await app.enqueue(hello, {"name": _NAMES[turn % len(_NAMES)]})
         match turn % 20:
             case 0 | 10:
                 await app.enqueue(flaky)
-            case 1 | 4 | 6 | 8 | 12 | 15 | 18:
+            case 4 | 6 | 8 | 12 | 15 | 18:
                 await app.enqueue(report)
             case 3 | 13:
                 await app.enqueue(reminder, {"text": "it is time"}, delay="6s")
@@ -126,6 +191,11 @@ async def produce() -> None:
                 await app.enqueue(far_away, {"city": _CITIES[turn % len(_CITIES)]})
             case 11:
                 await app.enqueue(doomed)
-            case _:
-                pass
+            case 2 | 14:
+                made = await app.start(order, f"o-{turn}", ["hat", "coat", "shoes"][: 1 + turn % 3])
+                if (answer := _ANSWERS[turn // 10 % 3]) is not None:
+                    await app.signal(made.id, "approval", answer)
+            case _:  # 1, 16, 19
+                first, second = _TOPICS[turn % len(_TOPICS)]
+                await app.flows.start("research", "Research", {"first": first, "second": second})
         await asyncio.sleep(_PACE)

@@ -221,6 +221,7 @@ def _hints(stage: Stage, following: Following) -> list[tuple[str, str]]:
         hints.insert(0, ("enqueue one", """weft enqueue hello '{"name": "you"}' --wait"""))
         hints.append(("what the clock starts", "weft jobs list"))
         hints.append(("a DAG of every minute", "weft dag runs greetings"))
+        hints.append(("a workflow, a flow of agents", "weft run list"))
         hints.append(("kill a worker, lose nothing", "weft demo crash"))
         hints.append(("agents at work (simulated)", "weft aiopslab list --watch"))
         hints.append(("your own app", "weft dev app:app"))

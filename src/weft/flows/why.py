@@ -57,7 +57,10 @@ async def _workflow(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, undoing: bool) ->
         return _one("waiting", f"a compensation of it failed and is tried again at {until.isoformat()}")
     if state == "scheduled":
         return _one("waiting", f"its code sleeps until {until.isoformat()}, or until a signal that it waits for comes")
-    return await explain.explain(tx, id=run, org=org)
+    try:
+        return await explain.explain(tx, id=run, org=org)
+    except errors.NotFound:
+        return _one("advancing", "it is about to end")  # its task has ended since it was looked at
 
 
 async def _tasks(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> list[tuple[str, str]]:

@@ -30,13 +30,6 @@ class Query:
     tables: tuple[str, ...]
     shape: type[msgspec.Struct]
 
-    def check(self, given: dict[str, Any]) -> msgspec.Struct:
-        """The arguments as the function takes them; InvalidInput if they do not fit."""
-        try:
-            return msgspec.convert(given, self.shape)
-        except msgspec.ValidationError as error:
-            raise errors.InvalidInput(f"the arguments of {self.name!r} are not valid: {error}") from None
-
     def arguments(self, checked: msgspec.Struct) -> dict[str, Any]:
         return {name: getattr(checked, name) for name in self.shape.__struct_fields__}
 

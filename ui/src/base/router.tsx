@@ -2,6 +2,8 @@
 
 import { useSyncExternalStore, type AnchorHTMLAttributes, type MouseEvent } from "react";
 
+import { shown } from "../logic/text";
+
 const ears = new Set<() => void>();
 const here = (): string => location.pathname + location.search;
 const tell = (): void => {
@@ -54,11 +56,6 @@ export function useParam(name: string, fallback = ""): [string, (value: string) 
   return [url.searchParams.get(name) ?? fallback, (value) => setParams({ [name]: value === fallback ? null : value })];
 }
 
-export function useParams(name: string): [string[], (values: string[]) => void] {
-  const url = useHere();
-  return [url.searchParams.getAll(name), (values) => setParams({ [name]: values })];
-}
-
 /** Changes names of the query and nothing else. Choosing a filter is not a step back, so it replaces. */
 export function setParams(change: Record<string, string | string[] | null>, how: "push" | "replace" = "replace"): void {
   const url = new URL(location.href);
@@ -69,8 +66,8 @@ export function setParams(change: Record<string, string | string[] | null>, how:
   go(url.pathname + url.search, how);
 }
 
-/** A link inside; a click with a modifier stays the browser's. */
-export function Link({ to, onClick, ...rest }: { to: string } & Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href">) {
+/** A link inside, with its text cleaned; a click with a modifier stays the browser's. */
+export function Link({ to, onClick, children, ...rest }: { to: string } & Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href">) {
   const click = (event: MouseEvent<HTMLAnchorElement>): void => {
     onClick?.(event);
     if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
@@ -78,5 +75,5 @@ export function Link({ to, onClick, ...rest }: { to: string } & Omit<AnchorHTMLA
     go(to);
     scrollTo(0, 0);
   };
-  return <a href={to} onClick={click} {...rest} />;
+  return <a href={to} onClick={click} {...rest}>{shown(children)}</a>;
 }

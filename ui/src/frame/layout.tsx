@@ -5,6 +5,7 @@ import { Link, useHere } from "../base/router";
 import { logout, useMe } from "../base/session";
 import { theme, zone, zoneName, type Theme } from "../base/settings";
 import { useStore } from "../base/store";
+import { clean } from "../logic/text";
 import { Questions } from "../parts/dialog";
 import { Loading } from "../parts/page";
 import { Toasts } from "../parts/toast";
@@ -12,6 +13,7 @@ import { NAV } from "../routes";
 import { Help } from "./help";
 import { useKeys } from "./keys";
 import { Search } from "./search";
+import { Zones } from "./zones";
 
 /** What is around every page: navigation, search, the reader's own choices. */
 export function Layout({ children }: { children: ReactNode }) {
@@ -84,20 +86,14 @@ function ThemeChoice() {
   );
 }
 
-const ZONES = ["UTC", "Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Kolkata", "Asia/Tokyo", "Australia/Sydney"];
-
 function ZoneChoice() {
   const now = useStore(zone);
-  const local = zoneName("local");
-  const others = [...new Set([...ZONES, ...(now === "local" ? [] : [now])])].filter((one) => one !== local || one === now);
+  const [open, setOpen] = useState(false);
   return (
-    <label className="inline choice">
-      <span className="unseen">Time zone</span>
-      <select value={now} onChange={(event) => zone.set(event.target.value)}>
-        <option value="local">{local} (yours)</option>
-        {others.map((one) => <option key={one} value={one}>{one}</option>)}
-      </select>
-    </label>
+    <>
+      <button type="button" className="choice-button" aria-label={`Time zone: ${zoneName(now)}`} title="The zone in which times are shown" onClick={() => setOpen(true)}>{zoneName(now)}</button>
+      {open && <Zones close={() => setOpen(false)} />}
+    </>
   );
 }
 
@@ -106,7 +102,7 @@ function Who() {
   if (!me) return null;
   return (
     <span className="who">
-      <span className="who-name" title={`${me.actor}, ${me.role} of ${me.org_slug}`}>{me.actor}</span>
+      <span className="who-name" title={clean(`${me.actor}, ${me.role} of ${me.org_slug}`)}>{clean(me.actor)}</span>
       <button type="button" className="plain" onClick={() => void logout()}>Log out</button>
     </span>
   );

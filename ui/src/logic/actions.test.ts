@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ofStep, request, stepVerbs, verbs } from "./actions";
+import { actionOf, ofPlan, ofStep, request, stepVerbs, verbs } from "./actions";
 
 describe("verbs", () => {
   it("fit the state", () => {
@@ -21,6 +21,11 @@ describe("verbs", () => {
     expect(request("dag", "x", "cancel")).toEqual({ method: "POST", path: "/v1/runs/x/cancel", body: { compensate: true } });
     expect(request("flow", "x", "pause").path).toBe("/v1/runs/x/pause");
     expect(request("flow", "x", "retry")).toEqual({ method: "POST", path: "/v1/runners/x/repair", body: { dry_run: false } });
+  });
+
+  it("name the action that the server asks for", () => {
+    expect([actionOf("dag", "cancel"), actionOf("dag", "retry"), actionOf("flow", "retry"), actionOf("workflow", "retry"), actionOf("workflow", "fork")]).toEqual(["run.write", "dag.run", "flow.run", "run.write", "run.write"]);
+    expect(ofPlan("dag")).toBe("dag.run");
   });
 
   it("of a step fit its run", () => {

@@ -25,6 +25,16 @@ export function verbs(kind: Kind, state: string): Verb[] {
   return found;
 }
 
+/** The action that the server asks its policy for before it does this. */
+export function actionOf(kind: Kind, verb: Verb): string {
+  return verb === "retry" ? ofPlan(kind) : "run.write";
+}
+
+/** Of what is done to steps, and of what runs them again. */
+export function ofPlan(kind: Kind): string {
+  return { workflow: "run.write", dag: "dag.run", flow: "flow.run" }[kind];
+}
+
 /** The request for a verb that needs no more than the run. */
 export function request(kind: Kind, id: string, verb: Exclude<Verb, "fork" | "signal">): Asked {
   const run = encodeURIComponent(id);

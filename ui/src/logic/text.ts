@@ -21,15 +21,9 @@ export function line(text: string, most = 300): string {
   return flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
 }
 
-/** A link only if it leads where a person expects: http, https, or a path of ours. Else null. */
-export function safeLink(text: string): string | null {
-  if (/^\/(?![/\\])/.test(text)) return text;
-  try {
-    const url = new URL(text);
-    return url.protocol === "http:" || url.protocol === "https:" ? url.href : null;
-  } catch {
-    return null;
-  }
+/** Whatever a part is given to show: text is cleaned by it, so that no page can forget to. */
+export function shown<T>(given: T): T {
+  return typeof given === "string" ? (clean(given) as T) : given;
 }
 
 /** Large counts as people say them; `+` where the server stopped counting. */

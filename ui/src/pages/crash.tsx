@@ -17,7 +17,7 @@ const SHOWN = 6;
 export function Crash() {
   const me = useMe();
   const offered = useRead<{ crash: boolean }>("/v1/demo");
-  if (!offered.data?.crash || !may(me, "writer", "demo.crash")) return null;
+  if (!offered.data?.crash || !may(me, "demo.crash")) return null;
   const crash = async (): Promise<void> => {
     const yes = await confirm({
       title: "Crash a worker?", verb: "Crash it", danger: true,

@@ -52,7 +52,7 @@ export default function Dead() {
   useChange("counts", {}, calm);
   const filter = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value)) as Record<string, Json>;
   const narrowed = Object.keys(filter).length > 0;
-  const steer = may(me, "writer", "dead.write");
+  const steer = may(me, "dead.write");
   const deed = async (which: "redrive" | "discard", whole: boolean): Promise<void> => {
     const what = whole ? (narrowed ? "all that match the filter" : "all dead letters") : `${chosen.size} chosen`;
     const yes = await confirm(which === "redrive"
@@ -91,7 +91,7 @@ export default function Dead() {
 
 const COLUMNS: Column<TaskRow>[] = [
   { name: "kind", head: "Kind", cell: (one) => <Link to={`/tasks/${one.id}`}>{one.kind}</Link> },
-  { name: "error", head: "Error", cell: (one) => <span title={line(one.error_message ?? "", 1000)}><strong>{one.error_type}</strong> {line(one.error_message ?? "")}</span>, wide: true },
+  { name: "error", head: "Error", cell: (one) => <span title={line(one.error_message ?? "", 1000)}><strong>{line(one.error_type ?? "")}</strong> {line(one.error_message ?? "")}</span>, wide: true },
   { name: "queue", head: "Queue", cell: (one) => one.queue, less: true },
   { name: "attempt", head: "Attempts", cell: (one) => one.attempt, right: true, less: true },
   { name: "died", head: "Died", cell: (one) => <Time at={one.finished_at} relative />, right: true },

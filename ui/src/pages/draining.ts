@@ -5,7 +5,7 @@ import { confirmed } from "../parts/dialog";
 
 /** Whether a node runs tasks and may be told to stop that. One that serves every org is the operator's. */
 export function drains(me: Me | null, node: Node): boolean {
-  const mine = node.shared ? may(me, "operator", "node.operate") : may(me, "admin", "node.drain");
+  const mine = node.shared ? may(me, "node.operate") : may(me, "node.drain");
   return mine && node.concurrency > 0 && (node.status === "active" || node.status === "starting");
 }
 

@@ -86,7 +86,7 @@ export default function Lab() {
   const from = Number(offset) || 0;
   const total = tasks.data?.total ?? 0;
   return (
-    <Page title="AIOpsLab" actions={may(me, "writer", "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Submit a problem …</button>}>
+    <Page title="AIOpsLab" actions={may(me, "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Submit a problem …</button>}>
       {now && (
         <div className="figures">
           <Figure name="Solved" value={`${Math.round(now.success_rate * (now.success_rate <= 1 ? 100 : 1))} %`} hint={`${now.total} in 24 hours`} />

@@ -46,7 +46,7 @@ export default function LabTaskPage({ match }: { match: Match }) {
     () => act(`/aiopslab/tasks/${id}`, "DELETE"), "Cancelled").then(task.again);
   return (
     <Page title={data.problem_id} crumbs={crumbs} badge={<StateBadge state={data.status} />}
-      actions={OPEN.includes(data.status) && may(me, "writer", "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel …</button>}>
+      actions={OPEN.includes(data.status) && may(me, "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel …</button>}>
       {data.error_details && <div className="failure"><p><strong>{clean(data.error_details)}</strong></p></div>}
       <Card>
         <Facts of={[
@@ -106,7 +106,7 @@ function Log({ id, state }: { id: string; state: string }) {
       <div className="log-lines" role="log" aria-label="Log" tabIndex={0}>
         {read.data.logs.map((one) => (
           <div key={one.id} className={`log-line level-${one.level}`}>
-            <span className="log-at">{clock(new Date(one.timestamp), chosen, true)}</span><span className="log-level">{one.level}</span><span>{clean(one.message)}</span>
+            <span className="log-at">{clock(new Date(one.timestamp), chosen, true)}</span><span className="log-level">{clean(one.level)}</span><span>{clean(one.message)}</span>
           </div>
         ))}
       </div>

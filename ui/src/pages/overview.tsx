@@ -1,9 +1,9 @@
 import { useMemo, useState } from "react";
 
 import type { Overview, Queue, TaskRow } from "../base/shapes";
-import { useCalm, useChange, usePages, useRead } from "../base/query";
+import { useCalm, useChange, useEvery, usePages, useRead } from "../base/query";
 import { Link, useParam } from "../base/router";
-import { number } from "../logic/text";
+import { line, number } from "../logic/text";
 import { brief, seconds, span } from "../logic/time";
 import { Chart } from "../parts/chart";
 import { Empty } from "../parts/empty";
@@ -36,6 +36,8 @@ export default function OverviewPage() {
   }, 1000);
   useChange("counts", {}, refresh);
   useChange("nodes", {}, refresh);
+  // what waits grows old without anything changing, and most of all where nothing moves
+  useEvery(refresh, 5000);
   if (error && !data) return <Page title="Overview"><Failure of={error} again={again} /></Page>;
   if (!data) return <Page title="Overview"><Loading /></Page>;
   const sum = (values: number[]): number => values.reduce((a, b) => a + b, 0);
@@ -117,7 +119,7 @@ const QUEUES: Column<Queue>[] = [
 ];
 const FAILED: Column<TaskRow>[] = [
   { name: "kind", head: "Kind", cell: (one) => <Link to={`/tasks/${one.id}`}>{one.kind}</Link> },
-  { name: "error", head: "Error", cell: (one) => <span title={one.error_message ?? ""}>{one.error_type}: {one.error_message}</span>, wide: true },
+  { name: "error", head: "Error", cell: (one) => <span title={line(one.error_message ?? "", 1000)}>{line(`${one.error_type ?? ""}: ${one.error_message ?? ""}`)}</span>, wide: true },
   { name: "at", head: "When", cell: (one) => <Time at={one.finished_at} relative />, right: true },
 ];
 const TASKS: Column<TaskRow>[] = [

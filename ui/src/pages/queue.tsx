@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 
 import { ask, part, type Json } from "../base/api";
 import { useCalm, useChange, useLive, useRead } from "../base/query";
@@ -31,7 +31,7 @@ export default function QueuePage({ match }: { match: Match }) {
   const me = useMe();
   const read = useRead<Queue>(`/v1/queues/${part(name)}`, {}, true);
   const pushed = useLive<Queue>(read.data ? "queue" : null, { name });
-  const queue = pushed.data ?? read.data;
+  const queue = useNewest(pushed.data, read.data);
   const [editing, setEditing] = useState(false);
   const [range, setRange] = useParam("range", "1h");
   const [turn, setTurn] = useState(0);
@@ -41,6 +41,8 @@ export default function QueuePage({ match }: { match: Match }) {
   const past = useRead<Overview>("/v1/overview", { from, points: length <= 3600 ? length / 60 : 96, queue: name }, true);
   const calm = useCalm(() => setTurn((n) => n + 1), 2000);
   useChange("counts", {}, calm);
+  // its settings are not in the feed of tasks
+  useChange("queues", {}, useCalm(read.again, 1000));
   if (read.error && !queue) return <Page title={name} crumbs={[{ to: "/queues", text: "Queues" }]}><Failure of={read.error} again={read.again} /></Page>;
   if (!queue) return <Page title={name} crumbs={[{ to: "/queues", text: "Queues" }]}><Loading /></Page>;
   const save = async (value: Record<string, Json>): Promise<void> => {
@@ -53,7 +55,7 @@ export default function QueuePage({ match }: { match: Match }) {
   const set = queue.settings;
   return (
     <Page title={name} crumbs={[{ to: "/queues", text: "Queues" }]} badge={<StateBadge state={queue.paused ? "paused" : "active"} hint={queue.operator.paused ? "by the operator" : null} />}
-      actions={may(me, "admin", "queue.write") && (
+      actions={may(me, "queue.write") && (
         <>
           <button type="button" onClick={() => setEditing(true)}>Limits …</button>
           <button type="button" onClick={() => void pause(queue, read.again)}>{set.paused ? "Resume" : "Pause"}</button>
@@ -85,4 +87,12 @@ export default function QueuePage({ match }: { match: Match }) {
       )}
     </Page>
   );
+}
+
+/** Whichever came last: what was done here is read at once, and must not be hidden by what was pushed before. */
+function useNewest<T>(pushed: T | null, read: T | null): T | null {
+  const was = useRef({ pushed, read, newest: pushed ?? read });
+  const newest = read !== was.current.read ? read : pushed !== was.current.pushed ? pushed : was.current.newest;
+  was.current = { pushed, read, newest: newest ?? was.current.newest };
+  return was.current.newest;
 }

@@ -52,7 +52,7 @@ function columns(me: Me | null, after: () => void): Column<Queue>[] {
     { name: "rate", head: "Ended a minute", cell: (one) => count(one.finished_last_minute), right: true, less: true, order: (one) => one.finished_last_minute.count },
     { name: "failed", head: "Failed an hour", cell: (one) => count(one.failed_last_hour), right: true, less: true, order: (one) => one.failed_last_hour.count },
     { name: "limits", head: "Limits", cell: (one) => limits(one) || "–", less: true },
-    ...(may(me, "admin", "queue.write") ? [{
+    ...(may(me, "queue.write") ? [{
       name: "deeds", head: <span className="unseen">Actions</span>, right: true, less: true,
       cell: (one: Queue) => <button type="button" className="small" onClick={() => void pause(one, after)}>{one.settings.paused ? "Resume" : "Pause"}</button>,
     }] : []),

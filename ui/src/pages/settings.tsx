@@ -11,18 +11,18 @@ import { Roles, Users } from "./settings_people";
 import { Secrets } from "./settings_secrets";
 import { You } from "./settings_you";
 
-/** What only admins may see is shown to others as such, rather than hidden: they learn whom to ask. */
+/** What somebody may not see is shown to them as such, rather than hidden: they learn whom to ask. */
 export default function Settings() {
   const me = useMe();
-  const admin = (action: string, page: ReactNode): ReactNode => (may(me, "admin", action) ? page : <Empty title="Only admins see this">Your role is {me?.role}. Ask an admin of {me?.org_slug}.</Empty>);
+  const held = (action: string, page: ReactNode): ReactNode => (may(me, action) ? page : <Empty title="You may not see this">It takes the action <code>{action}</code>; your role is {me?.role}. Ask an admin of {me?.org_slug}.</Empty>);
   const tabs: Tab[] = [
     { name: "you", label: "You", show: () => <You /> },
     { name: "orgs", label: "Orgs", show: () => <Orgs /> },
-    { name: "users", label: "Users", show: () => admin("user.read", <Users />) },
-    { name: "roles", label: "Roles", show: () => admin("role.read", <Roles />) },
-    { name: "keys", label: "Keys", show: () => admin("key.read", <Keys />) },
-    { name: "secrets", label: "Secrets", show: () => admin("secret.read", <Secrets />) },
-    { name: "audit", label: "Audit", show: () => admin("audit.read", <Audit />) },
+    { name: "users", label: "Users", show: () => held("user.read", <Users />) },
+    { name: "roles", label: "Roles", show: () => held("role.read", <Roles />) },
+    { name: "keys", label: "Keys", show: () => held("key.read", <Keys />) },
+    { name: "secrets", label: "Secrets", show: () => held("secret.read", <Secrets />) },
+    { name: "audit", label: "Audit", show: () => held("audit.read", <Audit />) },
   ];
   return <Page title="Settings"><Tabs label="Settings" tabs={tabs} /></Page>;
 }

@@ -2,7 +2,7 @@ import { useState } from "react";
 
 import { get, type Json } from "../base/api";
 import { useCalm, useChange, usePages } from "../base/query";
-import { line, number } from "../logic/text";
+import { clean, line, number } from "../logic/text";
 import { Dialog } from "../parts/dialog";
 import { Copy, Empty } from "../parts/empty";
 import { Filters, useFilters, type Filter } from "../parts/filters";
@@ -64,7 +64,7 @@ export function Audit() {
   const columns: Column<Entry>[] = [
     { name: "at", head: "When", cell: (one) => <Time at={one.at} /> },
     { name: "actor", head: "Who", cell: (one) => one.actor, less: true },
-    { name: "action", head: "Action", cell: (one) => <button type="button" className="link" onClick={() => setOpen(one)}>{one.action}</button> },
+    { name: "action", head: "Action", cell: (one) => <button type="button" className="link" onClick={() => setOpen(one)}>{clean(one.action)}</button> },
     { name: "object", head: "What", cell: (one) => line(`${one.object_type} ${one.object_id}`), wide: true },
     { name: "number", head: "Sealed as", cell: (one) => (one.number === null ? <span className="quiet">not yet</span> : number(one.number)), right: true, less: true },
   ];
@@ -74,7 +74,7 @@ export function Audit() {
       {checked && (
         <div className={checked.findings.length ? "note tone-bad" : "note tone-ok"} role="status">
           <p><strong>{checked.findings.length ? `${checked.findings.length} findings: entries were changed or are missing` : `${number(checked.entries)} entries, nothing changed`}</strong>{checked.unsealed > 0 && <>, {checked.unsealed} not sealed yet</>}</p>
-          {checked.head && <p className="quiet">Head: <code className="head">{checked.head}</code> <Copy text={checked.head} /> Keep it elsewhere, and compare later.</p>}
+          {checked.head && <p className="quiet">Head: <code className="head">{clean(checked.head)}</code> <Copy text={checked.head} /> Keep it elsewhere, and compare later.</p>}
           {checked.findings.length > 0 && <JsonView value={checked.findings} label="Findings" />}
         </div>
       )}

@@ -28,11 +28,12 @@ interface Key {
 
 export function Keys() {
   const me = useMe();
+  const writes = may(me, "key.write");
   const list = usePages<Key>("/v1/keys");
   useChange("audit", {}, useCalm(list.again, 500));
   const [making, setMaking] = useState(false);
   const [shown, setShown] = useState<string | null>(null);
-  const roles = ["reader", "writer", "worker", "admin", ...(may(me, "operator") ? ["operator"] : [])];
+  const roles = ["reader", "writer", "worker", "admin", ...(me?.role === "operator" ? ["operator"] : [])];
   const schema: Schema = {
     required: ["name", "role"],
     properties: {
@@ -58,11 +59,11 @@ export function Keys() {
     { name: "prefix", head: "Begins", cell: (one) => <code>{one.prefix}…</code>, less: true },
     { name: "by", head: "Made by", cell: (one) => one.created_by, less: true },
     { name: "used", head: "Last used", cell: (one) => <Time at={one.last_used_at} relative />, right: true, less: true },
-    { name: "deeds", head: <span className="unseen">Actions</span>, right: true,
-      cell: (one) => !one.revoked_at && <button type="button" className="small" onClick={() => revoke(one)}>Revoke …</button> },
+    ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true,
+      cell: (one: Key) => !one.revoked_at && <button type="button" className="small" onClick={() => revoke(one)}>Revoke …</button> }] : []),
   ];
   return (
-    <Card title="API keys" flush actions={<button type="button" className="primary" onClick={() => setMaking(true)}>New key …</button>}>
+    <Card title="API keys" flush actions={writes && <button type="button" className="primary" onClick={() => setMaking(true)}>New key …</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : !list.items.length && !list.error ? <Empty title="There is no key" command="weft key create me --role admin" />
         : <Table label="API keys" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />}

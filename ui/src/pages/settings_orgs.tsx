@@ -45,7 +45,7 @@ export function Orgs() {
   useEvery(list.again, 5000);
   const [editing, setEditing] = useState<Org | "new" | null>(null);
   const [key, setKey] = useState<string | null>(null);
-  const operator = may(me, "operator", "org.write");
+  const operator = may(me, "org.write");
   const make = async (value: Record<string, Json>): Promise<void> => {
     const made = await post<{ key?: string | null }>("/v1/orgs", value);
     setKey(made.key ?? null);
@@ -72,7 +72,7 @@ export function Orgs() {
     { name: "running", head: "Running at most", cell: (one) => one.max_concurrent ?? "–", right: true, less: true },
     { name: "jobs", head: "Jobs at most", cell: (one) => one.max_jobs ?? "–", right: true, less: true },
     { name: "kept", head: "History", cell: (one) => span(one.retention), right: true, less: true },
-    ...(may(me, "admin", "org.rename") ? [{
+    ...(may(me, "org.rename") ? [{
       name: "deeds", head: <span className="unseen">Actions</span>, right: true,
       cell: (one: Org) => (
         <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Change …</button>

@@ -2,7 +2,9 @@ import { useState } from "react";
 
 import { act, ask, part, post, type Json } from "../base/api";
 import { useCalm, useChange, usePages } from "../base/query";
+import { may, useMe } from "../base/session";
 import type { Schema } from "../logic/schema";
+import { clean } from "../logic/text";
 import { confirmed } from "../parts/dialog";
 import { Empty } from "../parts/empty";
 import { FormDialog } from "../parts/form_dialog";
@@ -39,6 +41,7 @@ const USER: Schema = {
 const ROLE: Schema = { required: ["slug", "name"], properties: { slug: { type: "string", description: "1-63 of a-z, 0-9 and -." }, name: { type: "string" } } };
 
 export function Users() {
+  const writes = may(useMe(), "user.write");
   const list = usePages<User>("/v1/users");
   const roles = usePages<Role>("/v1/roles");
   useChange("audit", {}, useCalm(() => { list.again(); roles.again(); }, 500));
@@ -62,12 +65,12 @@ export function Users() {
     () => act(`/v1/users/${one.id}`, "DELETE"), "Removed").then(list.again);
   const columns: Column<User>[] = [
     { name: "email", head: "User", cell: (one) => one.email ?? one.external_id, wide: true },
-    { name: "subject", head: "Subject", cell: (one) => <code>{one.external_id}</code>, less: true },
+    { name: "subject", head: "Subject", cell: (one) => <code>{clean(one.external_id)}</code>, less: true },
     { name: "role", head: "Role", cell: (one) => one.role },
     { name: "roles", head: "Roles of the org", cell: (one) => <Tags of={one.org_roles} />, less: true },
     { name: "since", head: "Since", cell: (one) => <Time at={one.created_at} relative />, right: true, less: true },
-    { name: "deeds", head: <span className="unseen">Actions</span>, right: true,
-      cell: (one) => <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Change …</button><button type="button" className="small" onClick={() => remove(one)}>Remove …</button></span> },
+    ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true,
+      cell: (one: User) => <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Change …</button><button type="button" className="small" onClick={() => remove(one)}>Remove …</button></span> }] : []),
   ];
   const change: Schema = {
     required: ["role"],
@@ -77,7 +80,7 @@ export function Users() {
     },
   };
   return (
-    <Card title="Users" flush actions={<button type="button" className="primary" onClick={() => setEditing("new")}>New user …</button>}>
+    <Card title="Users" flush actions={writes && <button type="button" className="primary" onClick={() => setEditing("new")}>New user …</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : !list.items.length && !list.error ? <Empty title="There is no user" command="weft user create SUBJECT --role writer">Users come with tokens of your issuer (OIDC); until then there are keys.</Empty>
         : <Table label="Users" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />}
@@ -89,6 +92,7 @@ export function Users() {
 }
 
 export function Roles() {
+  const writes = may(useMe(), "role.write");
   const list = usePages<Role>("/v1/roles");
   useChange("audit", {}, useCalm(list.again, 500));
   const [making, setMaking] = useState(false);
@@ -101,14 +105,14 @@ export function Roles() {
     { title: `Remove the role ${one.slug}?`, verb: "Remove", danger: true, text: `Its ${one.members} members have it no more.` },
     () => act(`/v1/roles/${part(one.slug)}`, "DELETE"), "Removed").then(list.again);
   const columns: Column<Role>[] = [
-    { name: "slug", head: "Role", cell: (one) => <code>role:{one.slug}</code> },
+    { name: "slug", head: "Role", cell: (one) => <code>role:{clean(one.slug)}</code> },
     { name: "name", head: "Name", cell: (one) => one.name, wide: true },
     { name: "members", head: "Members", cell: (one) => one.members, right: true, less: true },
     { name: "since", head: "Since", cell: (one) => <Time at={one.created_at} relative />, right: true, less: true },
-    { name: "deeds", head: <span className="unseen">Actions</span>, right: true, cell: (one) => <button type="button" className="small" onClick={() => remove(one)}>Remove …</button> },
+    ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true, cell: (one: Role) => <button type="button" className="small" onClick={() => remove(one)}>Remove …</button> }] : []),
   ];
   return (
-    <Card title="Roles of the org" flush actions={<button type="button" className="primary" onClick={() => setMaking(true)}>New role …</button>}>
+    <Card title="Roles of the org" flush actions={writes && <button type="button" className="primary" onClick={() => setMaking(true)}>New role …</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : !list.items.length && !list.error ? <Empty title="There is no role of your own">Roles such as <code>role:finance</code> say who may see which data.</Empty>
         : <Table label="Roles of the org" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />}

@@ -2,7 +2,9 @@ import { useState } from "react";
 
 import { act, ask, part, type Json } from "../base/api";
 import { useCalm, useChange, usePages } from "../base/query";
+import { may, useMe } from "../base/session";
 import type { Schema } from "../logic/schema";
+import { clean } from "../logic/text";
 import { confirmed } from "../parts/dialog";
 import { Empty } from "../parts/empty";
 import { FormDialog } from "../parts/form_dialog";
@@ -25,6 +27,7 @@ const VALUE: Schema["properties"] = {
 
 /** Written, never read: the page has no way to show a value. */
 export function Secrets() {
+  const writes = may(useMe(), "secret.write");
   const list = usePages<Secret>("/v1/secrets");
   useChange("audit", {}, useCalm(list.again, 500));
   const [editing, setEditing] = useState<Secret | "new" | null>(null);
@@ -38,16 +41,16 @@ export function Secrets() {
     { title: `Forget ${one.name}?`, verb: "Forget it", danger: true, type: one.name, text: "Tasks that name it fail from now on, by their retry policy." },
     () => act(`/v1/secrets/${part(one.name)}`, "DELETE"), "Forgotten").then(list.again);
   const columns: Column<Secret>[] = [
-    { name: "name", head: "Name", cell: (one) => <code>{one.name}</code>, wide: true },
+    { name: "name", head: "Name", cell: (one) => <code>{clean(one.name)}</code>, wide: true },
     { name: "version", head: "Version", cell: (one) => one.version, right: true, less: true },
     { name: "remote", head: "HTTP workers", cell: (one) => (one.remote ? "yes" : "no"), less: true },
     { name: "changed", head: "Changed", cell: (one) => <Time at={one.updated_at} relative />, right: true },
     { name: "by", head: "By", cell: (one) => one.updated_by, less: true },
-    { name: "deeds", head: <span className="unseen">Actions</span>, right: true,
-      cell: (one) => <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Replace …</button><button type="button" className="small" onClick={() => forget(one)}>Forget …</button></span> },
+    ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true,
+      cell: (one: Secret) => <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Replace …</button><button type="button" className="small" onClick={() => forget(one)}>Forget …</button></span> }] : []),
   ];
   return (
-    <Card title="Secrets" flush actions={<button type="button" className="primary" onClick={() => setEditing("new")}>New secret …</button>}>
+    <Card title="Secrets" flush actions={writes && <button type="button" className="primary" onClick={() => setEditing("new")}>New secret …</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : !list.items.length && !list.error ? <Empty title="There is no secret" command="weft secret set SMTP_PASSWORD">A payload names one as <code>{"${secrets.NAME}"}</code>; its value is put in right before the handler runs.</Empty>
         : <Table label="Secrets" rows={list.items} id={(one) => one.name} columns={columns} more={list.more} next={list.next} />}

@@ -43,7 +43,7 @@ export function You() {
           ["Held to", me.scopes.length ? <Tags key="scopes" of={me.scopes} /> : null],
         ]} />
       </Card>
-      <Card title="Open sessions" flush actions={may(me, "admin", "session.admin") && <label className="inline"><input type="checkbox" checked={all !== ""} onChange={(event) => setAll(event.target.checked ? "yes" : "")} /> Everybody&apos;s</label>}>
+      <Card title="Open sessions" flush actions={may(me, "session.admin") && <label className="inline"><input type="checkbox" checked={all !== ""} onChange={(event) => setAll(event.target.checked ? "yes" : "")} /> Everybody&apos;s</label>}>
         {list.error && <Failure of={list.error} again={list.again} />}
         {list.items.length ? <Table label="Open sessions" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />
           : !list.loading && <Empty title="There is none">You came with a key of your own, not through the login.</Empty>}

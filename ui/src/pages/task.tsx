@@ -74,8 +74,8 @@ function Deeds({ task, after }: { task: Task; after: () => void }) {
     { title: "Cancel this task?", verb: "Cancel it", danger: true, text: task.state === "running" ? "It is told to stop, and ends by force after 30 seconds." : "It ends at once and does not run." },
     () => act(`/v1/tasks/${task.id}/cancel`), "Cancelled").then(after);
   const redrive = (): void => void told(() => act(`/v1/tasks/${task.id}/redrive`), "Queued again; its past is kept").then(after);
-  if (!ENDED.includes(task.state)) return may(me, "writer", "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel …</button>;
-  if (task.state === "completed" || !may(me, "writer", "task.redrive")) return null;
+  if (!ENDED.includes(task.state)) return may(me, "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel …</button>;
+  if (task.state === "completed" || !may(me, "task.redrive")) return null;
   return <button type="button" className="primary" onClick={redrive}>Run again</button>;
 }
 

@@ -27,9 +27,9 @@ const FILTERS: readonly Filter[] = [
 ];
 
 /** Tasks with filters and what can be done to many; of one queue, or of all. */
-export function TaskList({ queue, fixed = {} }: { queue?: string; fixed?: Args }) {
+export function TaskList({ queue }: { queue?: string }) {
   const filters = queue ? FILTERS.filter((one) => one.name !== "queue") : FILTERS;
-  const wanted: Args = { ...useFilters(filters), ...(queue ? { queue } : {}), ...fixed };
+  const wanted: Args = { ...useFilters(filters), ...(queue ? { queue } : {}) };
   const list = usePages<TaskRow>("/v1/tasks", wanted);
   const [chosen, setChosen] = useState<Set<string>>(new Set());
   const me = useMe();
@@ -56,15 +56,15 @@ export function TaskList({ queue, fixed = {} }: { queue?: string; fixed?: Args }
       {list.error && <Failure of={list.error} again={list.again} />}
       {chosen.size > 0 && (
         <Chosen count={chosen.size} clear={() => setChosen(new Set())}>
-          <button type="button" onClick={() => void redrive()}>Run again …</button>
-          <button type="button" className="danger" onClick={() => void cancel()}>Cancel …</button>
+          {may(me, "task.redrive") && <button type="button" onClick={() => void redrive()}>Run again …</button>}
+          {may(me, "task.cancel") && <button type="button" className="danger" onClick={() => void cancel()}>Cancel …</button>}
         </Chosen>
       )}
       {list.loading ? <Loading /> : !list.items.length ? (
         !list.error && <Empty title="No task is like this" command={`weft enqueue hello '{"name": "you"}'${queue ? ` --queue ${queue}` : ""}`}>Take away a filter, or enqueue one:</Empty>
       ) : (
         <Table label="Tasks" rows={list.items} id={(one) => one.id} columns={queue ? COLUMNS.filter((one) => one.name !== "queue") : COLUMNS} to={(one) => `/tasks/${one.id}`}
-          more={list.more} next={list.next} {...(may(me, "writer", "task.cancel") ? { chosen, choose: setChosen } : {})} />
+          more={list.more} next={list.next} {...(may(me, "task.cancel") || may(me, "task.redrive") ? { chosen, choose: setChosen } : {})} />
       )}
     </>
   );

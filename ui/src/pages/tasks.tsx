@@ -26,7 +26,7 @@ export default function Tasks() {
   const me = useMe();
   const enqueue = async (value: Record<string, Json>): Promise<void> => go(`/tasks/${(await post<{ id: string }>("/v1/tasks", value)).id}`);
   return (
-    <Page title="Tasks" actions={may(me, "writer", "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Enqueue …</button>}>
+    <Page title="Tasks" actions={may(me, "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Enqueue …</button>}>
       <TaskList />
       {making && <FormDialog title="Enqueue a task" schema={NEW} verb="Enqueue" submit={enqueue} close={() => setMaking(false)} />}
     </Page>

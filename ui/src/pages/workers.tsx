@@ -2,6 +2,7 @@ import { useCalm, useChange, usePages } from "../base/query";
 import { Link, useParam } from "../base/router";
 import { useMe } from "../base/session";
 import type { Node } from "../base/shapes";
+import { clean } from "../logic/text";
 import { span } from "../logic/time";
 import { Empty } from "../parts/empty";
 import { Failure, Loading, Page } from "../parts/page";
@@ -20,7 +21,7 @@ export default function Workers() {
   useChange("nodes", {}, calm, 2500);
   const columns: Column<Node>[] = list.items.some((one) => drains(me, one)) ? [...COLUMNS, {
     name: "deeds", head: <span className="unseen">Actions</span>, right: true, less: true,
-    cell: (one) => drains(me, one) && <button type="button" className="small" aria-label={`Drain ${one.hostname}:${one.pid}`} onClick={() => drain(one, list.again)}>Drain …</button>,
+    cell: (one) => drains(me, one) && <button type="button" className="small" aria-label={clean(`Drain ${one.hostname}:${one.pid}`)} onClick={() => drain(one, list.again)}>Drain …</button>,
   }] : COLUMNS;
   return (
     <Page title="Workers" actions={<Crash />}>
@@ -40,7 +41,7 @@ export default function Workers() {
 
 const COLUMNS: Column<Node>[] = [
   { name: "status", head: "State", cell: (one) => <StateBadge state={one.status} hint={one.asleep && !one.running ? "idle" : null} />, order: (one) => one.status },
-  { name: "host", head: "Host", cell: (one) => <Link to={`/workers/${one.id}`}>{one.hostname}:{one.pid}</Link>, order: (one) => one.hostname },
+  { name: "host", head: "Host", cell: (one) => <Link to={`/workers/${one.id}`}>{`${one.hostname}:${one.pid}`}</Link>, order: (one) => one.hostname },
   { name: "roles", head: "Does", cell: (one) => <Tags of={one.roles} />, less: true },
   { name: "queues", head: "Queues", cell: (one) => one.queues?.join(", ") || "all", wide: true, less: true },
   { name: "busy", head: "Running", cell: (one) => (one.concurrency ? `${one.running} of ${one.concurrency}` : "–"), right: true, order: (one) => one.running },

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 
 import { store, useStore } from "../base/store";
+import { clean, shown } from "../logic/text";
 import { told } from "./toast";
 
 /** A dialog of the browser's own kind: it holds the focus, and Escape closes it. */
@@ -13,6 +14,8 @@ export function Dialog({ title, close, children, wide = false, high = false }: {
     const dialog = box.current;
     const before = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
+    // browsers begin with the first thing that takes the focus, which is the cross
+    dialog?.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement) before.focus();
@@ -24,7 +27,7 @@ export function Dialog({ title, close, children, wide = false, high = false }: {
       onClick={(event) => event.target === box.current && close()}>
       <div className="dialog-inside">
         <header className="dialog-head">
-          <h2 id={name}>{title}</h2>
+          <h2 id={name}>{clean(title)}</h2>
           <button type="button" className="plain" aria-label="Close" onClick={close}>✕</button>
         </header>
         {children}
@@ -72,16 +75,16 @@ function Ask({ question, answer }: { question: Question; answer: (yes: boolean) 
   return (
     <Dialog title={question.title} close={() => answer(false)}>
       <form onSubmit={(event) => { event.preventDefault(); if (ready) answer(true); }}>
-        <div className="dialog-text">{question.text}</div>
+        <div className="dialog-text">{shown(question.text)}</div>
         {question.type && (
           <label className="field">
-            <span>Type <code>{question.type}</code> to go on</span>
-            <input value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />
+            <span>Type <code>{clean(question.type)}</code> to go on</span>
+            <input data-first value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />
           </label>
         )}
         <footer className="dialog-foot">
           <button type="button" onClick={() => answer(false)}>Keep as it is</button>
-          <button type="submit" className={question.danger ? "danger" : "primary"} disabled={!ready} autoFocus={!question.type}>{question.verb}</button>
+          <button type="submit" className={question.danger ? "danger" : "primary"} disabled={!ready} data-first={question.type ? undefined : true}>{question.verb}</button>
         </footer>
       </form>
     </Dialog>

@@ -1,13 +1,14 @@
 import type { ReactNode } from "react";
 
+import { clean, shown } from "../logic/text";
 import { toast } from "./toast";
 
 /** Nothing here yet: what belongs here, and the first command to type. */
 export function Empty({ title, children, command }: { title: string; children?: ReactNode; command?: string }) {
   return (
     <div className="empty">
-      <p className="empty-title">{title}</p>
-      {children && <div className="quiet">{children}</div>}
+      <p className="empty-title">{clean(title)}</p>
+      {children && <div className="quiet">{shown(children)}</div>}
       {command && <Command text={command} />}
     </div>
   );
@@ -17,7 +18,7 @@ export function Empty({ title, children, command }: { title: string; children?: 
 export function Command({ text }: { text: string }) {
   return (
     <div className="command">
-      <pre tabIndex={0} aria-label="Command"><code>{text}</code></pre>
+      <pre tabIndex={0} aria-label="Command"><code>{clean(text)}</code></pre>
       <Copy text={text} />
     </div>
   );

@@ -4,6 +4,7 @@ import type { Json } from "../base/api";
 import { asRefused } from "../base/query";
 import type { Refused } from "../base/api";
 import { check, fields, first, type Field, type Schema, type Typed } from "../logic/schema";
+import { clean } from "../logic/text";
 import { Failure } from "./page";
 
 /** A form made from a JSON schema. What is wrong is said at its field; what the server refuses, at the top. */
@@ -56,12 +57,12 @@ function FieldRow({ id, field, value, wrong, change }: {
   return (
     <div className={field.kind === "boolean" ? "field row" : "field"}>
       {field.kind === "boolean" && <input {...common} type="checkbox" checked={value === "true"} onChange={(event) => change(String(event.target.checked))} />}
-      <label htmlFor={id}>{field.label}{field.required && <span className="needed" aria-hidden="true"> *</span>}</label>
+      <label htmlFor={id}>{clean(field.label)}{field.required && <span className="needed" aria-hidden="true"> *</span>}</label>
       {field.kind === "choice" ? (
         <select {...common} value={value} onChange={(event) => change(event.target.value)}>
           {!field.required && <option value="">–</option>}
           {field.required && value === "" && <option value="">choose …</option>}
-          {field.choices.map((one) => <option key={one} value={one}>{one}</option>)}
+          {field.choices.map((one) => <option key={one} value={one}>{clean(one)}</option>)}
         </select>
       ) : field.kind === "json" || field.kind === "long" ? (
         <textarea {...common} rows={field.kind === "json" ? 5 : 3} spellCheck={false} className="mono" value={value} onChange={(event) => change(event.target.value)} />
@@ -69,8 +70,8 @@ function FieldRow({ id, field, value, wrong, change }: {
         <input {...common} type={field.kind === "secret" ? "password" : "text"} inputMode={field.kind === "number" || field.kind === "integer" ? "decimal" : undefined}
           autoComplete={field.kind === "secret" ? "new-password" : "off"} value={value} onChange={(event) => change(event.target.value)} />
       ) : null}
-      {field.hint && <p id={`${id}-hint`} className="hint">{field.hint}</p>}
-      {wrong && <p id={`${id}-wrong`} className="wrong">{field.label} {wrong}.</p>}
+      {field.hint && <p id={`${id}-hint`} className="hint">{clean(field.hint)}</p>}
+      {wrong && <p id={`${id}-wrong`} className="wrong">{clean(`${field.label} ${wrong}`)}.</p>}
     </div>
   );
 }

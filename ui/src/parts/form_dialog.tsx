@@ -4,8 +4,8 @@ import { Dialog } from "./dialog";
 import { SchemaForm } from "./form";
 
 /** A form in a dialog; it closes when what was asked for is done. */
-export function FormDialog({ title, schema, verb, submit, close, start, lead }: {
-  title: string; schema: Schema; verb: string; submit: (value: Record<string, Json>) => Promise<unknown>; close: () => void; start?: Typed; lead?: string;
+export function FormDialog({ title, schema, verb, submit, close, start }: {
+  title: string; schema: Schema; verb: string; submit: (value: Record<string, Json>) => Promise<unknown>; close: () => void; start?: Typed;
 }) {
   const send = async (value: Record<string, Json>): Promise<void> => {
     await submit(value);
@@ -13,7 +13,6 @@ export function FormDialog({ title, schema, verb, submit, close, start, lead }: 
   };
   return (
     <Dialog title={title} close={close}>
-      {lead && <p className="dialog-text quiet">{lead}</p>}
       <SchemaForm schema={schema} verb={verb} submit={send} cancel={close} {...(start ? { start } : {})} />
     </Dialog>
   );

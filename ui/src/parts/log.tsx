@@ -70,7 +70,7 @@ export function LogTail({ task }: { task: string }) {
             {rows.slice(seen.first, seen.last).map((one) => (
               <div key={one.key} className={`log-line level-${level(one.line.level)}`}>
                 <span className="log-at">{one.first ? clock(new Date(one.line.at), chosen, true) : ""}</span>
-                <span className="log-level">{one.first ? one.line.level : ""}</span>
+                <span className="log-level">{one.first ? clean(one.line.level) : ""}</span>
                 <span>{one.text}</span>
               </div>
             ))}

@@ -2,7 +2,7 @@ import { useEffect, type ReactNode } from "react";
 
 import type { Refused } from "../base/api";
 import { Link } from "../base/router";
-import { clean } from "../logic/text";
+import { clean, shown } from "../logic/text";
 
 interface Crumb {
   to: string;
@@ -13,10 +13,10 @@ interface Crumb {
 export function Page({ title, crumbs = [], badge, actions, children }: {
   title: string; crumbs?: Crumb[]; badge?: ReactNode; actions?: ReactNode; children: ReactNode;
 }) {
-  const shown = clean(title);
+  const named = clean(title);
   useEffect(() => {
-    document.title = `${shown} · Weft`;
-  }, [shown]);
+    document.title = `${named} · Weft`;
+  }, [named]);
   return (
     <div className="page">
       <header className="page-head">
@@ -28,7 +28,7 @@ export function Page({ title, crumbs = [], badge, actions, children }: {
               ))}
             </nav>
           )}
-          <h1>{shown}</h1>
+          <h1>{named}</h1>
           {badge}
         </div>
         {actions && <div className="actions">{actions}</div>}
@@ -44,7 +44,7 @@ export function Card({ title, actions, children, flush = false }: { title?: Reac
     <section className={flush ? "card flush" : "card"}>
       {(title || actions) && (
         <header className="card-head">
-          {title ? <h2>{title}</h2> : <span />}
+          {title ? <h2>{shown(title)}</h2> : <span />}
           {actions && <div className="actions">{actions}</div>}
         </header>
       )}
@@ -58,7 +58,7 @@ export function Facts({ of }: { of: [string, ReactNode][] }) {
   return (
     <dl className="facts">
       {of.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) => (
-        <div key={name}><dt>{name}</dt><dd>{value}</dd></div>
+        <div key={name}><dt>{name}</dt><dd>{shown(value)}</dd></div>
       ))}
     </dl>
   );
@@ -70,7 +70,7 @@ export function Failure({ of, again }: { of: Refused; again?: () => void }) {
     <div className="failure" role="alert">
       <p><strong>{clean(of.message)}</strong></p>
       <p className="quiet">
-        {of.code}{of.status ? ` (${of.status})` : ""} · <code>{of.where}</code>{of.request && <> · request <code>{of.request}</code></>}
+        {clean(of.code)}{of.status ? ` (${of.status})` : ""} · <code>{clean(of.where)}</code>{of.request && <> · request <code>{clean(of.request)}</code></>}
       </p>
       {again && <button type="button" onClick={again}>Try again</button>}
     </div>
@@ -86,8 +86,8 @@ export function Figure({ name, value, hint, tone, to }: { name: string; value: R
   const inside = (
     <>
       <span className="figure-name">{name}</span>
-      <span className={tone ? `figure-value tone-${tone}` : "figure-value"}>{value}</span>
-      <span className="figure-hint">{hint ?? "\u00a0"}</span>
+      <span className={tone ? `figure-value tone-${tone}` : "figure-value"}>{shown(value)}</span>
+      <span className="figure-hint">{shown(hint ?? "\u00a0")}</span>
     </>
   );
   return to ? <Link to={to} className="figure">{inside}</Link> : <div className="figure">{inside}</div>;

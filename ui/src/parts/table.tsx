@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from "react";
 
 import { go, useParam } from "../base/router";
+import { clean, shown } from "../logic/text";
 import { useWindowed } from "./windowed";
 
 export interface Column<T> {
@@ -111,11 +112,11 @@ export function Table<T>({ label, rows, id, columns, to, chosen, choose, more = 
                 onFocus={() => setActive(index)} onClick={(event) => click(event, row)}>
                 {choose && (
                   <td className="choose">
-                    <input type="checkbox" tabIndex={-1} checked={marked} onChange={() => toggle(name)} aria-label={`Choose ${name}`} />
+                    <input type="checkbox" tabIndex={-1} checked={marked} onChange={() => toggle(name)} aria-label={`Choose ${clean(name)}`} />
                   </td>
                 )}
                 {columns.map((one) => (
-                  <td key={one.name} className={classes(one)}>{one.cell(row)}</td>
+                  <td key={one.name} className={classes(one)}>{shown(one.cell(row))}</td>
                 ))}
               </tr>
             );

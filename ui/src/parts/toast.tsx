@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 
 import { asRefused } from "../base/query";
 import { store, useStore } from "../base/store";
-import { clean } from "../logic/text";
+import { clean, shown as cleaned } from "../logic/text";
 
 interface Toast {
   id: number;
@@ -31,7 +31,7 @@ export async function told<T>(deed: () => Promise<T>, done: string | ((answer: T
     return answer ?? true;
   } catch (error) {
     const refused = asRefused(error);
-    toast(<>{clean(refused.message)} <span className="quiet">{refused.code}{refused.request ? ` · ${refused.request}` : ""}</span></>, true);
+    toast(<>{clean(refused.message)} <span className="quiet">{clean(refused.code)}{refused.request ? clean(` · ${refused.request}`) : ""}</span></>, true);
     return undefined;
   }
 }
@@ -43,7 +43,7 @@ export function Toasts() {
     <div className="toasts" role="status" aria-live="polite">
       {all.map((one) => (
         <div key={one.id} className={one.bad ? "toast tone-bad" : "toast tone-ok"}>
-          <span>{one.text}</span>
+          <span>{cleaned(one.text)}</span>
           <button type="button" className="plain" aria-label="Dismiss" onClick={() => forget(one.id)}>✕</button>
         </div>
       ))}

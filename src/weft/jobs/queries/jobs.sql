@@ -255,9 +255,14 @@ limit %(take)s;
 -- name: sign_of_jobs
 select
     count(*), max(j.updated_at), max(j.last_run_time), min(j.next_run_time), max(j.version), count(t.id),
-    count(t.id) filter (where t.state = 'running')
+    -- one that was triggered and has ended between two looks was never seen open
+    count(t.id) filter (where t.state = 'running'), max(j.newest)
 from (
-    select j.id, j.updated_at, j.last_run_time, j.next_run_time, j.version
+    select j.id, j.updated_at, j.last_run_time, j.next_run_time, j.version, (
+        select max(e.scheduled_time)
+        from weft.executions as e
+        where e.job_id = j.id
+    ) as newest
     from weft.jobs as j
     where j.org_id = %(org_id)s
     order by j.id desc

@@ -57,10 +57,10 @@ export default function DagPage({ match }: { match: Match }) {
   if (dag === null) return <Page title="DAG" crumbs={crumbs}><Loading /></Page>;
   const name = clean(dag.name);
   const press = (verb: string, said: string) => (): void => void told(() => act(`/v1/dags/${id}/${verb}`), said).then(read.again);
-  const actions = may(me, "writer") && (
+  const actions = (
     <>
-      <button type="button" className="primary" onClick={() => setOpen(true)}>Trigger…</button>
-      {dag.cron_expression && (dag.status === "PAUSED"
+      {may(me, "dag.run") && <button type="button" className="primary" onClick={() => setOpen(true)}>Trigger…</button>}
+      {may(me, "dag.write") && dag.cron_expression && (dag.status === "PAUSED"
         ? <button type="button" onClick={press("resume", `${name} goes on`)}>Resume</button>
         : <button type="button" onClick={press("pause", `${name} is paused`)}>Pause</button>)}
     </>

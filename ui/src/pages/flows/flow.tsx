@@ -52,7 +52,7 @@ export default function FlowPage({ match }: { match: Match }) {
     </label>
   );
   return (
-    <Page title={flow.name} crumbs={crumbs} actions={<>{which}{workflow && may(me, "writer") && <button type="button" className="primary" onClick={() => setOpen(true)}>Start…</button>}</>}>
+    <Page title={flow.name} crumbs={crumbs} actions={<>{which}{workflow && may(me, "flow.run") && <button type="button" className="primary" onClick={() => setOpen(true)}>Start…</button>}</>}>
       <Facts of={[
         ["Version", flow.version_number],
         ["Workflows", flow.workflow_names.map(clean).join(", ")],

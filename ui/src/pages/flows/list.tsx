@@ -1,6 +1,7 @@
 import { useState } from "react";
 
 import { useCalm, useChange, usePages } from "../../base/query";
+import { may, useMe } from "../../base/session";
 import { clean } from "../../logic/text";
 import { Empty } from "../../parts/empty";
 import { Filters, useFilters, type Filter } from "../../parts/filters";
@@ -30,7 +31,7 @@ export default function Flows() {
   useChange("definitions", {}, useCalm(flows.again, 500), 5000);
   const [trying, setTrying] = useState(false);
   return (
-    <Page title="Flows" actions={<button type="button" onClick={() => setTrying(!trying)}>{trying ? "Back to the list" : "Check a program…"}</button>}>
+    <Page title="Flows" actions={may(useMe(), "flow.check") && <button type="button" onClick={() => setTrying(!trying)}>{trying ? "Back to the list" : "Check a program…"}</button>}>
       {trying ? <SourceView files={[{ name: "source.afl", text: BLANK, library: false }]} trying /> : (
         <>
           <Filters filters={FILTERS} />

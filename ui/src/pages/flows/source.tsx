@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from "react";
 
 import { post, type Refused } from "../../base/api";
 import { asRefused } from "../../base/query";
+import { may, useMe } from "../../base/session";
 import { byLine, highlighted, type Diagnostic } from "../../logic/afl";
 import { clean } from "../../logic/text";
 import { Failure } from "../../parts/page";
@@ -13,7 +14,8 @@ export function SourceView({ files, trying = false }: { files: SourceFile[]; try
   const file = files[at] ?? files[0];
   const [draft, setDraft] = useState<string | null>(trying ? (file?.text ?? "") : null);
   const text = draft ?? file?.text ?? "";
-  const found = useChecked(files.map((one, n) => (n === at ? { ...one, text } : one)));
+  const checks = may(useMe(), "flow.check");
+  const found = useChecked(checks ? files.map((one, n) => (n === at ? { ...one, text } : one)) : null);
   if (!file) return null;
   return (
     <>
@@ -23,7 +25,7 @@ export function SourceView({ files, trying = false }: { files: SourceFile[]; try
             <select value={at} onChange={(event) => { setAt(Number(event.target.value)); setDraft(null); }}>{files.map((one, n) => <option key={one.name} value={n}>{clean(one.name)}</option>)}</select>
           </label>
         )}
-        <button type="button" className="small" onClick={() => setDraft(draft === null ? file.text : null)}>{draft === null ? "Try a change" : "Back to what is saved"}</button>
+        {checks && <button type="button" className="small" onClick={() => setDraft(draft === null ? file.text : null)}>{draft === null ? "Try a change" : "Back to what is saved"}</button>}
         <span className="quiet" role="status">{found.said}</span>
       </div>
       {found.error && <Failure of={found.error} />}
@@ -53,10 +55,12 @@ function Lines({ text, found }: { text: string; found: Diagnostic[] }) {
   );
 }
 
-function useChecked(files: SourceFile[]): { diagnostics: Diagnostic[]; error: Refused | null; said: string } {
+/** What the compiler says; null: nothing is asked, because whoever looks may not. What is kept has been compiled already. */
+function useChecked(files: SourceFile[] | null): { diagnostics: Diagnostic[]; error: Refused | null; said: string } {
   const [state, setState] = useState<{ diagnostics: Diagnostic[]; error: Refused | null; said: string }>({ diagnostics: [], error: null, said: "" });
-  const key = JSON.stringify(files);
+  const key = files === null ? null : JSON.stringify(files);
   useEffect(() => {
+    if (key === null) return;
     let over = false;
     const timer = setTimeout(() => {
       post<{ valid: boolean; diagnostics: Diagnostic[]; workflows: string[] }>("/v1/flows/check", { sources: JSON.parse(key) as SourceFile[], allow_external: true }).then(

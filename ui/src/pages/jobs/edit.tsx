@@ -3,13 +3,12 @@ import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { ask, post, type Json, type Refused } from "../../base/api";
 import { asRefused } from "../../base/query";
 import { go } from "../../base/router";
+import { zones } from "../../logic/zones";
 import { Dialog } from "../../parts/dialog";
 import { Failure } from "../../parts/page";
 import { toast } from "../../parts/toast";
 import { CronPreview } from "./cron";
 import type { Job } from "./model";
-
-const ZONES = typeof Intl.supportedValuesOf === "function" ? ["UTC", ...Intl.supportedValuesOf("timeZone")] : ["UTC"];
 
 interface Draft {
   name: string;
@@ -66,7 +65,7 @@ export function Edit({ job, close, saved }: { job: Job | null; close: () => void
         {draft.job_type === "CRON" && (
           <>
             {text("cron_expression", "Cron expression", "Minute, hour, day of the month, month, day of the week.")}
-            <Row label="Time zone">{(id) => <><input id={id} list={`${id}-zones`} value={draft.timezone} autoComplete="off" onChange={(event) => change({ timezone: event.target.value })} /><datalist id={`${id}-zones`}>{ZONES.map((one) => <option key={one} value={one} />)}</datalist></>}</Row>
+            <Row label="Time zone">{(id) => <><input id={id} list={`${id}-zones`} value={draft.timezone} autoComplete="off" onChange={(event) => change({ timezone: event.target.value })} /><datalist id={`${id}-zones`}>{zones().map((one) => <option key={one} value={one} />)}</datalist></>}</Row>
             <CronPreview expression={draft.cron_expression} zone={draft.timezone} />
           </>
         )}

@@ -52,12 +52,12 @@ export default function JobPage({ match }: { match: Match }) {
   const remove = (): void =>
     void confirmed({ title: `Delete ${name}?`, text: "Nothing of it fires any more. Its executions stay.", verb: "Delete", danger: true }, () => act(`/v1/jobs/${id}`, "DELETE"), `${name} was deleted`)
       .then((yes) => yes && go("/jobs"));
-  const actions = may(me, "writer") && one.status !== "DELETED" && (
+  const actions = one.status !== "DELETED" && (
     <>
-      <Trigger job={one} done={executions.again} />
-      {one.status === "PAUSED" ? <button type="button" onClick={press("resume", `${name} goes on`)}>Resume</button> : one.status === "ACTIVE" && <button type="button" onClick={press("pause", `${name} is paused`)}>Pause</button>}
+      {may(me, "job.trigger") && <Trigger job={one} done={executions.again} />}
+      {may(me, "job.write") && <>{one.status === "PAUSED" ? <button type="button" onClick={press("resume", `${name} goes on`)}>Resume</button> : one.status === "ACTIVE" && <button type="button" onClick={press("pause", `${name} is paused`)}>Pause</button>}
       <button type="button" onClick={() => setEdit(true)}>Change…</button>
-      <button type="button" className="danger" onClick={remove}>Delete</button>
+      <button type="button" className="danger" onClick={remove}>Delete</button></>}
     </>
   );
   return (

@@ -3,7 +3,7 @@ import { useMemo, useState } from "react";
 import { act } from "../../base/api";
 import { useCalm, useChange, usePages, useRead } from "../../base/query";
 import { Link } from "../../base/router";
-import { may, useMe } from "../../base/session";
+import { may, useMe, type Me } from "../../base/session";
 import { tone, word } from "../../logic/states";
 import { clean, line } from "../../logic/text";
 import { Empty } from "../../parts/empty";
@@ -31,7 +31,7 @@ export default function Jobs() {
   const me = useMe();
   const [fresh, setFresh] = useState(false);
   return (
-    <Page title="Jobs" actions={may(me, "writer") && <button type="button" className="primary" onClick={() => setFresh(true)}>New job…</button>}>
+    <Page title="Jobs" actions={may(me, "job.write") && <button type="button" className="primary" onClick={() => setFresh(true)}>New job…</button>}>
       <Tabs label="Jobs as" tabs={[
         { name: "list", label: "List", show: () => <List /> },
         { name: "calendar", label: "Coming day", show: () => <Calendar /> },
@@ -49,9 +49,8 @@ function List() {
   const again = useCalm(() => { jobs.again(); results.again(); }, 1500);
   useChange("jobs", {}, again);
   const me = useMe();
-  const writer = may(me, "writer");
   const last = results.data?.items;
-  const columns = useMemo(() => columnsOf(last ?? {}, writer, jobs.again), [last, writer, jobs.again]);
+  const columns = useMemo(() => columnsOf(last ?? {}, me, again), [last, me, again]);
   const filtered = Object.values(filters).some(Boolean);
   return (
     <>
@@ -65,7 +64,7 @@ function List() {
   );
 }
 
-function columnsOf(last: Record<string, string[]>, writer: boolean, again: () => void): Column<Job>[] {
+function columnsOf(last: Record<string, string[]>, me: Me | null, again: () => void): Column<Job>[] {
   const columns: Column<Job>[] = [
     { name: "name", head: "Job", wide: true, cell: (job) => <><Link to={`/jobs/${job.job_id}`} className="strong">{clean(job.name)}</Link> <span className="quiet wide-only">{line(does(job.payload), 60)}</span></> },
     { name: "status", head: "Status", cell: (job) => <StateBadge state={job.error ? "error" : job.status} hint={job.error ? "set aside" : null} /> },
@@ -74,19 +73,19 @@ function columnsOf(last: Record<string, string[]>, writer: boolean, again: () =>
     { name: "results", head: "Last results", less: true, cell: (job) => <Spark of={last[job.job_id] ?? job.last_results ?? []} /> },
     { name: "tags", head: "Tags", less: true, cell: (job) => <Tags of={job.tags.map(clean)} /> },
   ];
-  if (writer) columns.push({ name: "do", head: <span className="unseen">Actions</span>, right: true, less: true, cell: (job) => <Quick job={job} done={again} /> });
+  if (may(me, "job.write") || may(me, "job.trigger")) columns.push({ name: "do", head: <span className="unseen">Actions</span>, right: true, less: true, cell: (job) => <Quick job={job} me={me} done={again} /> });
   return columns;
 }
 
-function Quick({ job, done }: { job: Job; done: () => void }) {
+function Quick({ job, me, done }: { job: Job; me: Me | null; done: () => void }) {
   const name = clean(job.name);
   const press = (verb: string, said: string) => (): void => void told(() => act(`/v1/jobs/${job.job_id}/${verb}`), said).then(done);
   return (
     <span className="actions">
-      {job.status === "PAUSED"
+      {may(me, "job.write") && (job.status === "PAUSED"
         ? <button type="button" className="small" onClick={press("resume", `${name} goes on`)} aria-label={`Resume ${name}`}>Resume</button>
-        : job.status === "ACTIVE" && <button type="button" className="small" onClick={press("pause", `${name} is paused`)} aria-label={`Pause ${name}`}>Pause</button>}
-      <Trigger job={job} done={done} small />
+        : job.status === "ACTIVE" && <button type="button" className="small" onClick={press("pause", `${name} is paused`)} aria-label={`Pause ${name}`}>Pause</button>)}
+      {may(me, "job.trigger") && <Trigger job={job} done={done} small />}
     </span>
   );
 }

@@ -4,7 +4,7 @@ import { act, post, type Json } from "../../base/api";
 import { useRead } from "../../base/query";
 import { go } from "../../base/router";
 import { may, useMe } from "../../base/session";
-import { LABEL, MEANING, request, verbs, type Verb } from "../../logic/actions";
+import { actionOf, LABEL, MEANING, request, verbs, type Verb } from "../../logic/actions";
 import type { Schema, Typed } from "../../logic/schema";
 import { title, type Step } from "../../logic/steps";
 import { clean } from "../../logic/text";
@@ -19,7 +19,6 @@ const DANGER: ReadonlySet<Verb> = new Set(["cancel", "abandon"]);
 export function Actions({ run, done }: { run: Run; done: () => void }) {
   const me = useMe();
   const [open, setOpen] = useState<"fork" | "signal" | null>(null);
-  if (!may(me, "writer")) return null;
   const name = clean(run.name);
   const press = async (verb: Verb): Promise<void> => {
     if (verb === "fork" || verb === "signal") {
@@ -35,7 +34,7 @@ export function Actions({ run, done }: { run: Run; done: () => void }) {
   };
   return (
     <>
-      {verbs(run.kind, run.state).map((verb) => (
+      {verbs(run.kind, run.state).filter((verb) => may(me, actionOf(run.kind, verb))).map((verb) => (
         <button key={verb} type="button" className={DANGER.has(verb) ? "danger" : undefined} title={MEANING[verb]} onClick={() => void press(verb)}>{LABEL[verb]}</button>
       ))}
       {open === "signal" && <Signal run={run} close={() => setOpen(null)} />}

@@ -1,10 +1,10 @@
 import { useMemo, useState } from "react";
 
 import { act, post } from "../../base/api";
-import { useCalm, useChange, usePages } from "../../base/query";
+import { asRefused, useCalm, useChange, usePages } from "../../base/query";
 import { useHere } from "../../base/router";
-import { may, useMe } from "../../base/session";
-import { ended, request, verbs, type Verb } from "../../logic/actions";
+import { may, useMe, type Me } from "../../base/session";
+import { actionOf, ended, request, verbs, type Verb } from "../../logic/actions";
 import { clean, short } from "../../logic/text";
 import { seconds } from "../../logic/time";
 import { confirm } from "../../parts/dialog";
@@ -15,18 +15,20 @@ import { StateBadge, Tags } from "../../parts/state";
 import { Table, type Column } from "../../parts/table";
 import { Time, Took } from "../../parts/time";
 import { toast } from "../../parts/toast";
-import { asRefused } from "../../base/query";
 import type { Run } from "./model";
 import { Progress } from "./progress";
 import "../../style/runs.css";
 
 const FILTERS: Filter[] = [
-  { name: "state", label: "State", kind: "many", choices: ["running", "waiting", "failed", "paused", "blocked", "completed", "cancelled"] },
+  { name: "state", label: "State", kind: "many", choices: ["created", "running", "waiting", "paused", "blocked", "completed", "failed", "compensating", "compensated", "cancelled"] },
   { name: "kind", label: "Kind", kind: "one", choices: ["dag", "workflow", "flow"] },
   { name: "name_prefix", label: "Name begins with", kind: "text" },
   { name: "tag", label: "Tag", kind: "text" },
   { name: "since", label: "Since", kind: "one", choices: ["15m", "1h", "24h", "7d"] },
 ];
+
+/** Any of these is enough to do something to some run. */
+const STEERS = ["run.write", "dag.run", "flow.run"];
 
 const COLUMNS: Column<Run>[] = [
   { name: "name", head: "Run", wide: true, cell: (run) => <><span className="strong">{clean(run.name)}</span> <span className="quiet mono wide-only">{short(run.id)}</span></> },
@@ -59,22 +61,22 @@ export default function Runs() {
   return (
     <Page title="Runs">
       <Filters filters={FILTERS} />
-      {may(me, "writer") && marked.length > 0 && <Bulk runs={marked} done={() => { choose(new Set()); runs.again(); }} />}
+      {marked.length > 0 && <Bulk runs={marked} me={me} done={() => { choose(new Set()); runs.again(); }} />}
       {runs.error && <Failure of={runs.error} again={runs.again} />}
       {runs.loading ? <Loading /> : runs.items.length === 0 && !runs.error ? (
         filtered ? <Empty title="No run is like this">Clear a filter to see others.</Empty>
         : <Empty title="No runs yet" command="weft dag trigger nightly">A run is one execution of a DAG, a workflow or a flow.</Empty>
       ) : (
         <Table label="Runs" rows={runs.items} id={(run) => run.id} columns={COLUMNS} to={(run) => `/runs/${run.id}`}
-          more={runs.more} next={runs.next} {...(may(me, "writer") ? { chosen, choose } : {})} />
+          more={runs.more} next={runs.next} {...(STEERS.some((action) => may(me, action)) ? { chosen, choose } : {})} />
       )}
     </Page>
   );
 }
 
-function Bulk({ runs, done }: { runs: Run[]; done: () => void }) {
-  const cancels = runs.filter((run) => !ended(run.state));
-  const retries = runs.filter((run) => verbs(run.kind, run.state).includes("retry"));
+function Bulk({ runs, me, done }: { runs: Run[]; me: Me | null; done: () => void }) {
+  const cancels = runs.filter((run) => !ended(run.state) && may(me, actionOf(run.kind, "cancel")));
+  const retries = runs.filter((run) => verbs(run.kind, run.state).includes("retry") && may(me, actionOf(run.kind, "retry")));
   const all = async (verb: Extract<Verb, "cancel" | "retry">, which: Run[], danger: boolean): Promise<void> => {
     const text = `${which.length} of ${runs.length} chosen ${which.length === 1 ? "run" : "runs"}: ${which.slice(0, 5).map((run) => clean(run.name)).join(", ")}${which.length > 5 ? " …" : ""}`;
     const word = verb === "cancel" ? "Cancel" : "Retry";

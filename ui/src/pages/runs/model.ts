@@ -35,6 +35,19 @@ export interface Run {
   finished_at: string | null;
 }
 
+/** Whether a push left out what is large: the server spares input, output and error of more than 100 kB. One that has none
+    of them looks the same, and is read once more for nothing. */
+export function bare(pushed: Run | null): boolean {
+  return pushed !== null && pushed.output === null && pushed.error === null && Object.keys(pushed.params).length === 0;
+}
+
+/** The run as it is now: what was pushed, and what the push left out from what was read. Null until that is there: a form
+    filled with nothing would be sent. */
+export function whole(pushed: Run | null, read: Run | null): Run | null {
+  if (pushed === null || !bare(pushed)) return pushed ?? read;
+  return read && { ...pushed, params: read.params, output: read.output, error: read.error };
+}
+
 export interface Steps {
   steps: Step[];
   /** There are others that were not read: a run may have a hundred thousand. */

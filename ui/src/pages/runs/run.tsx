@@ -16,7 +16,7 @@ import { Tabs } from "../../parts/tabs";
 import { Time, Took } from "../../parts/time";
 import { Actions } from "./actions";
 import { Events } from "./events";
-import { useSteps, type Run } from "./model";
+import { bare, useSteps, whole, type Run } from "./model";
 import { Progress } from "./progress";
 import { StepList } from "./step_list";
 import { StepPanel } from "./step_panel";
@@ -41,7 +41,11 @@ export default function RunPage({ match }: { match: Match }) {
   useEffect(() => void load(), []);
   const live = useLive<{ run: Run; changed: number }>("run", { id });
   const again = useCalm(read.again, 1000);
-  const run = live.data?.run ?? read.data;
+  const pushed = live.data?.run ?? null;
+  const run = whole(pushed, read.data);
+  // its output comes, or goes with a rerun, when its state changes: a push that leaves it out only says so
+  const sign = bare(pushed) ? `${pushed?.state} ${pushed?.reruns}` : "";
+  useEffect(() => { if (sign) again(); }, [sign, again]);
   const over = run === null ? false : ended(run.state);
   // a server without the subject: look now and then, until it has ended
   const [polled, poll] = useState(0);
@@ -50,7 +54,8 @@ export default function RunPage({ match }: { match: Match }) {
     const timer = setInterval(() => { poll((n) => n + 1); again(); }, 3000);
     return () => clearInterval(timer);
   }, [live.ended, over, again]);
-  const changed = useCalmNumber((live.data?.changed ?? 0) + polled + (over ? 0.5 : 0), (run?.nodes ?? 0) > 500 ? 2000 : 300);
+  // its steps, or what was done to it as a whole: paused, resumed, run again
+  const changed = useTurns([live.data?.changed, run?.state, run?.reruns, polled].join(" "), (run?.nodes ?? 0) > 500 ? 2000 : 300);
   const steps = useSteps(id, changed);
   const [chosen, setChosen] = useParam("step");
   const [turned, setTurned] = useState<ReadonlySet<string>>(new Set());
@@ -208,10 +213,10 @@ function toggled(was: ReadonlySet<string>, one: string): ReadonlySet<string> {
   return now;
 }
 
-/** A number that follows another one, but not more often than every `every` milliseconds. */
-function useCalmNumber(now: number, every: number): number {
-  const [shown, setShown] = useState(now);
-  const follow = useCalm(() => setShown(now), every);
-  useEffect(() => { if (now !== shown) follow(); }, [now, shown, follow]);
-  return shown;
+/** Another number when the text is another one, but not more often than every `every` milliseconds. */
+function useTurns(sign: string, every: number): number {
+  const [turn, setTurn] = useState({ sign, number: 0 });
+  const follow = useCalm(() => setTurn((was) => ({ sign, number: was.number + 1 })), every);
+  useEffect(() => { if (sign !== turn.sign) follow(); }, [sign, turn.sign, follow]);
+  return turn.number;
 }

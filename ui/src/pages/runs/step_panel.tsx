@@ -3,7 +3,7 @@ import { useState } from "react";
 import { act, post, type Json } from "../../base/api";
 import { Link } from "../../base/router";
 import { may, useMe } from "../../base/session";
-import { ended, ofStep, stepVerbs, type Asked, type StepVerb } from "../../logic/actions";
+import { ended, ofPlan, ofStep, stepVerbs, type Asked, type StepVerb } from "../../logic/actions";
 import { title, type Step } from "../../logic/steps";
 import { clean, short } from "../../logic/text";
 import { confirmed, Dialog } from "../../parts/dialog";
@@ -55,9 +55,9 @@ export function StepPanel({ run, step, close, done }: { run: Run; step: Step; cl
 function StepActions({ run, step, done }: { run: Run; step: Step; done: () => void }) {
   const me = useMe();
   const [open, setOpen] = useState<"fork" | "mark" | "skip" | null>(null);
-  if (!may(me, "writer")) return null;
   const name = clean(title(step));
-  const offered = stepVerbs(run.kind, ended(run.state), { ...step, outer: step.frame_id === run.id });
+  const steers = may(me, ofPlan(run.kind));
+  const offered = steers ? stepVerbs(run.kind, ended(run.state), { ...step, outer: step.frame_id === run.id }) : [];
   const again = (verb: Exclude<StepVerb, "mark">): void => {
     const question = { title: `${AGAIN[verb].label}: ${name}?`, text: AGAIN[verb].text, verb: "Run again" };
     void confirmed(question, () => send(ofStep(run.kind, run.id, step, verb)), `${name} runs again`).then((yes) => yes && done());
@@ -73,8 +73,8 @@ function StepActions({ run, step, done }: { run: Run; step: Step; done: () => vo
       {offered.map((verb) => verb === "mark"
         ? <button key={verb} type="button" onClick={() => setOpen("mark")}>Mark as done…</button>
         : <button key={verb} type="button" title={AGAIN[verb].text} onClick={() => again(verb)}>{AGAIN[verb].label}</button>)}
-      {run.kind === "workflow" && step.state === "failed" && <button type="button" onClick={() => setOpen("skip")}>Skip…</button>}
-      {run.kind === "workflow" && <button type="button" onClick={() => setOpen("fork")}>Fork from here…</button>}
+      {steers && run.kind === "workflow" && step.state === "failed" && <button type="button" onClick={() => setOpen("skip")}>Skip…</button>}
+      {steers && run.kind === "workflow" && <button type="button" onClick={() => setOpen("fork")}>Fork from here…</button>}
       {open === "fork" && <Fork run={run} step={step} close={() => setOpen(null)} />}
       {(open === "mark" || open === "skip") && (
         <Dialog title={open === "mark" ? `Mark ${name} as done` : `Skip ${name}`} close={() => setOpen(null)}>

@@ -40,7 +40,7 @@ export default function WorkflowPage({ match }: { match: Match }) {
   const versions = read.data.items.filter((one) => one.name === name).sort((a, b) => Date.parse(b.declared_at) - Date.parse(a.declared_at));
   const newest = versions[0];
   return (
-    <Page title={name} crumbs={crumbs} actions={newest && may(me, "writer") && <button type="button" className="primary" onClick={() => setOpen(true)}>Start…</button>}>
+    <Page title={name} crumbs={crumbs} actions={newest && may(me, "workflow.run") && <button type="button" className="primary" onClick={() => setOpen(true)}>Start…</button>}>
       {newest ? (
         <Facts of={[
           ["Versions", versions.map((one) => clean(one.version)).join(", ")],
