@@ -11,7 +11,6 @@ import json
 import resource
 import statistics
 import sys
-import time
 from pathlib import Path
 from typing import Any
 

@@ -27,6 +27,15 @@ test("a burst is read a few times at once, then at a steady pace, and once more 
   expect(read[read.length - 1]).toBeGreaterThanOrEqual(10_000);
 });
 
+test("where reads take long they come more rarely, and at the old pace again when they do not", () => {
+  const calm = new Calm(250, 1);
+  calm.take(0);
+  calm.took(100);
+  expect(calm.wait(0)).toBe(1000);
+  calm.took(5);
+  expect(calm.wait(0)).toBe(250);
+});
+
 test("a clock that goes back takes no turn and gives none", () => {
   const calm = new Calm(1000, 1);
   calm.take(5000);
@@ -44,18 +53,17 @@ test("reads do not overlap, and what was asked for meanwhile is one more", async
     running -= 1;
   });
   const turn = (): Promise<void> => new Promise((go) => setTimeout(go));
-  read();
-  read();
-  read();
+  let answered = 0;
+  for (let asked = 0; asked < 3; asked++) void read().then(() => answered++);
   await turn();
   expect(ends.length).toBe(1);
   ends[0]?.();
   await turn();
-  expect(ends.length).toBe(2);
+  expect([ends.length, answered]).toEqual([2, 0]);
   ends[1]?.();
   await turn();
-  expect([ends.length, most, running]).toEqual([2, 1, 0]);
-  read();
+  expect([ends.length, most, running, answered]).toEqual([2, 1, 0, 3]);
+  void read();
   await turn();
   expect(ends.length).toBe(3);
 });

@@ -21,7 +21,7 @@ export function useRead<T>(path: string | null, args: Args = {}, keep = false): 
   const [state, setState] = useState<{ key: string | null; data: T | null; error: Refused | null }>({ key: null, data: null, error: null });
   const asked = useRef({ path, args });
   asked.current = { path, args };
-  const reads = useRef<() => void>(nothing);
+  const reads = useRef<() => unknown>(nothing);
   useEffect(() => {
     const { path: from, args: with_ } = asked.current;
     if (key === null || from === null) return;
@@ -63,7 +63,7 @@ export function usePages<T>(path: string | null, args: Args = {}, limit = 100): 
     key: null, items: [], cursor: null, error: null,
   });
   const [busy, setBusy] = useState(false);
-  const reads = useRef<() => void>(nothing);
+  const reads = useRef<() => unknown>(nothing);
   const now = useRef({ path, args, key, shown: 0, cursor: null as string | null });
   now.current = { path, args, key, shown: state.key === key ? state.items.length : 0, cursor: state.cursor };
   useEffect(() => {
@@ -178,9 +178,9 @@ export function useEvery(call: () => void, every: number): void {
   }, [every]);
 }
 
-/** `call`, at once while changes are few and then at most every `every` milliseconds: lists must not be read for each of a
-    thousand changes. */
-export function useCalm(call: () => void, every = 500): () => void {
+/** `call`, at once while changes are few and then at most every `every` milliseconds, more rarely where its reads take long: lists
+    must not be read for each of a thousand changes. */
+export function useCalm(call: () => unknown, every = 250): () => void {
   const last = useRef(call);
   last.current = call;
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -189,13 +189,15 @@ export function useCalm(call: () => void, every = 500): () => void {
     const calm = new Calm(every);
     return () => {
       clearTimeout(timer.current);
-      const go = (): void => {
-        calm.take(Date.now());
-        last.current();
+      const go = async (): Promise<void> => {
+        const began = Date.now();
+        calm.take(began);
+        await last.current();
+        calm.took(Date.now() - began);
       };
       const wait = calm.wait(Date.now());
       // two subjects often tell of one change in one breath: the second finds the turn still to come
-      timer.current = setTimeout(go, Math.max(wait, TOGETHER));
+      timer.current = setTimeout(() => void go(), Math.max(wait, TOGETHER));
     };
   }, [every]);
 }

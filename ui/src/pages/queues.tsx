@@ -14,7 +14,7 @@ import { told } from "../parts/toast";
 export default function Queues() {
   const me = useMe();
   const list = usePages<Queue>("/v1/queues", {}, 200);
-  const calm = useCalm(list.again, 1000);
+  const calm = useCalm(list.again);
   useChange("queues", {}, calm);
   useChange("counts", {}, calm);
   return (

@@ -108,7 +108,7 @@ function Shape({ tasks }: { tasks: DagTask[] }) {
 
 function Runs({ id, name }: { id: string; name: string }) {
   const runs = usePages<DagRun>(`/v1/dags/${id}/runs`);
-  useChange("runs", {}, useCalm(runs.again, 1000));
+  useChange("runs", {}, useCalm(runs.again));
   if (runs.error) return <Failure of={runs.error} again={runs.again} />;
   if (runs.loading) return <Loading />;
   if (runs.items.length === 0) return <Empty title="It has not run yet" command={`weft dag trigger ${clean(name)}`} />;

@@ -44,9 +44,11 @@ begin
             using errcode = 'object_not_in_prerequisite_state';
     end if;
     update weft.tasks as t
-    set told = t.told or t.state = 'running' or t.attempt = 0,
+    set told = t.told or t.state = 'running',
         state = case when t.state = 'scheduled' then 'ready' else t.state end,
-        run_at = case when t.state = 'scheduled' then weft.now() else t.run_at end
+        run_at = case when t.state = 'scheduled' then weft.now() else t.run_at end,
+        attempt = greatest(t.attempt, 1),
+        uncounted = t.uncounted + (t.attempt = 0)::integer
     where t.id = send.run;
     insert into weft.messages (run_id, org_id, kind, name, value, error, heard)
     values (send.run, the_org, send.kind, send.name, send.value, send.error, true)
@@ -65,7 +67,7 @@ create or replace function weft.start_workflow(
     key text default null,
     org uuid default null,
     queue text default null,
-    priority integer default 50,
+    priority integer default null,
     parent uuid default null,
     place text default null,
     correlation_id text default null,
@@ -79,6 +81,7 @@ as $$
 declare
     the_org constant uuid := weft.acting_org(org);
     code weft.workflows;
+    the_priority integer;
 begin
     if jsonb_typeof(start_workflow.arguments) is distinct from 'object' then
         raise exception 'arguments must be a JSON object' using errcode = 'invalid_parameter_value';
@@ -89,16 +92,17 @@ begin
     select w.* into code
     from weft.workflows as w
     where w.name = start_workflow.name and (start_workflow.version is null or w.version = start_workflow.version)
-    order by w.declared_at desc, w.version desc
+    order by w.declared_at desc
     limit 1;
     if not found then
         raise exception 'there is no workflow named %; start a worker that declares it',
             quote_nullable(left(start_workflow.name, 80) || coalesce(' version ' || left(start_workflow.version, 40), ''))
             using errcode = 'no_data_found';
     end if;
+    the_priority := coalesce(start_workflow.priority, code.priority);
     perform weft.check_task(
         'workflow:' || code.name || ':' || code.version, start_workflow.arguments,
-        coalesce(start_workflow.queue, code.queue), start_workflow.priority, null, null, null);
+        coalesce(start_workflow.queue, code.queue), the_priority, null, null, null);
     insert into weft.runs as r (
         org_id, kind, name, version, state, params, config, idempotency_key, trigger, parent_run_id, correlation_id,
         trace_parent)
@@ -120,7 +124,7 @@ begin
     values (
         start_workflow.id, the_org, 'workflow:' || code.name || ':' || code.version,
         coalesce(start_workflow.queue, code.queue), coalesce(start_workflow.queue, code.queue), start_workflow.arguments,
-        100 - start_workflow.priority, start_workflow.correlation_id, start_workflow.trace_parent);
+        100 - the_priority, start_workflow.correlation_id, start_workflow.trace_parent);
     insert into weft.change_inbox (table_name, op, ids) values ('runs', 'INSERT', array[start_workflow.id]);
     perform weft.wake(the_org, coalesce(start_workflow.queue, code.queue));
 end;
