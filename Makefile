@@ -23,7 +23,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reor
 # as tests/in_memory.py does it
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
 # What speaks SQL; the rest is the same on every PostgreSQL.
-ON_15 := $(wildcard $(addprefix tests/,cluster jobs journal queue settle upkeep views worker \
+ON_15 := $(wildcard $(addprefix tests/,test_plans.py test_schema.py db cluster jobs journal queue settle upkeep views worker \
   chaos/test_cuts.py chaos/test_planted.py chaos/test_stale.py chaos/test_versions.py \
   aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py))
 ARGS ?=

@@ -23,6 +23,18 @@ TITLES = {
     "latency": "Latency, enqueue call to handler start, one idle worker (ms)",
 }
 CPU = {"worker_cpu_us_per_task": "worker CPU µs/task", "server_cpu_us_per_task": "server CPU µs/task"}
+# What a system should reach: times the best peer, times the floor. For latency: at most the best peer's.
+TARGETS: dict[tuple[str, str], dict[str, float]] = {
+    ("drain_1", "weft"): {"peer": 1.1, "floor": 0.6},
+    ("drain_1", "weft-lean"): {"peer": 1.5},
+    ("drain_2", "weft-lean"): {"peer": 1.1},
+    ("enqueue_one", "weft"): {"peer": 1.0},
+    ("enqueue_one", "weft-lean"): {"peer": 1.0},
+    ("enqueue_many", "weft"): {"peer": 1.5},
+    ("enqueue_many", "weft-lean"): {"peer": 1.5},
+    ("latency", "weft"): {"peer": 1.0},
+    ("latency", "weft-lean"): {"peer": 1.0},
+}
 # Neither is a rival: the floor has no features, and Weft is what the others are compared with.
 NOT_PEERS = ("floor", "weft", "weft-lean")
 
@@ -50,7 +62,7 @@ def show(console: Console, summary: Summary, *, chosen: list[Variant], contender
         if variant.lines:
             tables = [_own_table(variant, systems[row.name]) for row in rows]
         elif rows:
-            tables = [_latency_table(rows, systems) if variant.name == "latency" else _rate_table(rows, systems)]
+            tables = [(_latency_table if variant.name == "latency" else _rate_table)(variant.name, rows, systems)]
         else:
             tables = []
         for table in tables:
@@ -94,33 +106,56 @@ def save(
     return path
 
 
-def _rate_table(rows: list[Contender], systems: dict[str, dict[str, dict[str, float]]]) -> Table:
+def _rate_table(variant: str, rows: list[Contender], systems: dict[str, dict[str, dict[str, float]]]) -> Table:
     measured = [column for column in CPU if any(column in systems[row.name] for row in rows)]
-    table = _table("median", "range", "× best peer", *(CPU[column] for column in measured))
-    best = max((systems[row.name]["per_second"]["median"] for row in rows if row.name not in NOT_PEERS), default=None)
+    table = _table("median", "range", "× best peer", "× floor", "target", "", *(CPU[column] for column in measured))
+    rates = {row.name: systems[row.name]["per_second"]["median"] for row in rows}
+    peers = [rate for name, rate in rates.items() if name not in NOT_PEERS]
+    marks = {"peer": max(peers, default=None), "floor": rates.get("floor")}
     for row in rows:
         values = systems[row.name]
         rate = values["per_second"]
+        reached = {name: rate["median"] / mark for name, mark in marks.items() if mark}
         table.add_row(
             row.name,
             f"{rate['median']:,.0f}",
             f"{rate['low']:,.0f} – {rate['high']:,.0f}",
-            f"{rate['median'] / best:.2f}" if best else "",
+            *(f"{reached[name]:.2f}" if name in reached else "" for name in marks),
+            *judged(TARGETS.get((variant, row.name), {}), reached),
             *(_median(values, column) for column in measured),
         )
     return table
 
 
-def _latency_table(rows: list[Contender], systems: dict[str, dict[str, dict[str, float]]]) -> Table:
-    table = _table("p50", "range", "p99", "range")
+def judged(targets: dict[str, float], reached: dict[str, float]) -> tuple[str, str]:
+    """Return what was to be reached and whether it was, as far as it was measured."""
+    known = {name: target for name, target in targets.items() if name in reached}
+    if not known:
+        return "", ""
+    said = ", ".join(f"≥ {target:g} × {'the best peer' if name == 'peer' else name}" for name, target in known.items())
+    return said, "met" if all(reached[name] >= target for name, target in known.items()) else "missed"
+
+
+def _latency_table(variant: str, rows: list[Contender], systems: dict[str, dict[str, dict[str, float]]]) -> Table:
+    table = _table("p50", "range", "p99", "range", "target", "")
+    best = {
+        name: min((systems[row.name][name]["median"] for row in rows if row.name not in NOT_PEERS), default=None)
+        for name in ("p50_ms", "p99_ms")
+    }
     for row in rows:
         median, tail = systems[row.name]["p50_ms"], systems[row.name]["p99_ms"]
+        # the larger number is the better one there
+        ratios = [mark / systems[row.name][name]["median"] for name, mark in best.items() if mark]
+        reached = {"peer": min(ratios)} if ratios else {}
+        target, met = judged(TARGETS.get((variant, row.name), {}), reached)
         table.add_row(
             row.name,
             f"{median['median']:.2f}",
             f"{median['low']:.2f} – {median['high']:.2f}",
             f"{tail['median']:.2f}",
             f"{tail['low']:.2f} – {tail['high']:.2f}",
+            "both ≤ the best peer's" if target else "",
+            met,
         )
     return table
 

@@ -116,7 +116,7 @@ COLD = {
     "orgs_with_retention", "make_partitions", "drop_partitions", "wake", "go_along_indexes",
     "signing_keys", "first_signing_key", "retire_signing_keys", "forget_signing_keys",
     # a person asks, and what is asked for is everything of an org
-    "count_running_as_limited",
+    "count_running_as_limited", "count_late_as_limited", "limits_that_count",
     # they read the minutes before now by a block index, which is only worth it in a large table; or what was counted
     "count_minutes", "minutes_waiting", "prune_minutes", "ended_by_step", "the_time", "depths_by_step", "prune_depths",
 }  # fmt: skip

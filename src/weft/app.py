@@ -15,10 +15,12 @@ import contextlib
 import datetime as dt
 import functools
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from weft.base import config, crash, durations, errors, ids
+from weft.cluster.model import Lock
+from weft.parts import locking
 from weft.parts.dags import Dags, DeclaredDag, Runs
 from weft.parts.durable import Durable
 from weft.parts.flows import Flows
@@ -204,6 +206,22 @@ class App(Durable, Processes):
             crash.point("cancel: before commit")
         crash.point("cancel: committed")
         return answer
+
+    @contextlib.asynccontextmanager
+    async def lock(
+        self, name: str, *, expires: locking.Duration = "30s", wait: locking.Duration | None = None,
+        owner: str | None = None, metadata: dict[str, Any] | None = None, org: uuid.UUID = ids.DEFAULT_ORG,
+    ) -> AsyncIterator[Lock]:  # fmt: skip
+        """Holds a named lock while the block runs; `wait` says for how long it is waited for (Conflict), unset for ever.
+
+        It is extended meanwhile, and free `expires` after a process that died. LockLost at the end of the block: it was not
+        held all the time, so what was done under it may have had company.
+        """
+        held = locking.held(
+            await self.open(), name, expires=expires, wait=wait, owner=owner, metadata=metadata, org=org
+        )  # fmt: skip
+        async with held as lock:
+            yield lock
 
     async def explain(self, id: uuid.UUID | str, *, org: uuid.UUID = ids.DEFAULT_ORG) -> Explanation:
         """Why an unfinished task is not running."""

@@ -77,6 +77,12 @@ LATE = (
     "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody', 'running', repeat('a', 64), now()) returning id"
 )
 """Something for whoever ends runs that take too long."""
+LIMITED = """
+    insert into weft.queues (org_id, name, max_running)
+    values ('00000000-0000-7000-8000-000000000001', 'limited and empty', 1)
+    on conflict do nothing
+"""
+
 FORSAKEN = (
     "insert into weft.runs (org_id, kind, name, state, plan_hash, config) "
     "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody', 'running', repeat('a', 64), "
@@ -242,7 +248,7 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
             # something that is due, something to tell of, and somebody who died
             await witness.enqueue(app, 2)
             await witness.enqueue(app, 1, delay="10ms")
-            for planted in (NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED, LATE, FORSAKEN):
+            for planted in (NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED, LATE, FORSAKEN, LIMITED):
                 rows(witness.url, planted)
             witness.harmed.add(await die(watched_crowd, point))
     await watched_crowd.start()

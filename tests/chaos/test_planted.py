@@ -8,7 +8,7 @@ import contextlib
 import os
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from weft.queue import claim, finish, limits
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 FENCE = "and t.lease_token = v.token"
+PAIRS = "and ((t.id, t.lease_token) in ("
 
 
 def text(statements: Statements, name: str, old: str, new: str) -> Patch:
@@ -49,11 +50,11 @@ def text(statements: Statements, name: str, old: str, new: str) -> Patch:
 def delete_first(patch: pytest.MonkeyPatch) -> None:
     """Deletes in one transaction and dies before the other one."""
 
-    async def planted(tx: Tx, ids: Sequence[str], _: Mapping[str, Any]) -> None:
+    async def planted(tx: Tx, *, ids: Sequence[str], **_: Any) -> None:
         await tx.run("delete from weft.tasks where id = any(%(ids)s::uuid[])", {"ids": list(ids)})
         raise errors.Unavailable("died here")
 
-    patch.setattr(finish, "_finish", planted)
+    patch.setattr(finish, "complete", planted)
 
 
 def one_token_for_ever(patch: pytest.MonkeyPatch) -> None:
@@ -63,6 +64,7 @@ def one_token_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 PLANTED: dict[str, tuple[Patch, Scene, str]] = {
     "no fence in settle": (text(finish.SQL, "finish", FENCE, ""), zombies.late_completion, "stale"),
+    "no fence in a completion": (text(finish.SQL, "complete", PAIRS, f"or {PAIRS[4:]}"), zombies.late_completion, "stale"),
     "no fence in a retry": (text(finish.SQL, "requeue", FENCE, ""), zombies.late_failure, "stale"),
     "no fence in heartbeat": (text(finish.SQL, "report_progress", FENCE, ""), zombies.late_heartbeat, "stale"),
     "a fence that only reads": (text(finish.SQL, "write_logs", "for share", ""), zombies.line_beside_a_rescue, "stale"),
@@ -75,8 +77,8 @@ PLANTED: dict[str, tuple[Patch, Scene, str]] = {
     ),
     "delete before history insert": (delete_first, zombies.a_life, "lost"),
     "history without delete": (
-        text(finish.SQL, "finish", "delete from weft.tasks as t\n    using unnest(", "update weft.tasks as t set "
-             "state = 'ready', lease_token = null from unnest("), zombies.a_life, "double",
+        text(finish.SQL, "complete", "delete from weft.tasks as t\n    where", "update weft.tasks as t set "
+             "state = 'ready', lease_token = null where"), zombies.a_life, "double",
     ),
     "tokens that repeat": (one_token_for_ever, zombies.late_completion, "leases"),
     "a claim that is no attempt": (

@@ -126,13 +126,13 @@ CALLS: dict[str, Call] = {
        for how in HOWS for signed in (True, False)},
 }  # fmt: skip
 
-FENCED = {"finish", "finish_held", "requeue", "report_progress", "write_logs", "extend_leases"}
+FENCED = {"finish", "finish_held", "complete", "requeue", "report_progress", "write_logs", "extend_leases"}
 """Statements that write on the word of whoever has the lease."""
 
 OF_OTHERS = {
     "claim_plain", "claim_limited", "claim_chosen", "block",  # take what nobody has: the state is their fence
     "enqueue_plain", "enqueue_many_plain", "redrive", "discard_dead", "cancel_queued",  # clients, of what nobody runs
-    "count_running_as_limited",  # of whole queues, by their settings
+    "count_running_as_limited", "count_late_as_limited",  # of whole queues, by their settings
     "promote", "unblock", "prune_org",  # chores, under the leader's fence, of what nobody runs
 }  # fmt: skip
 """Statements that write to the same tables and that no lease gives the right to."""

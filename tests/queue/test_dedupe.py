@@ -132,3 +132,25 @@ async def test_sql_many_answers_the_id_that_was_there(tx: Tx) -> None:
     first = await put(tx)
     rows = await tx.rows("""select weft.enqueue_many('mail', '[{}, {}]', dedupe_keys => '{z,k}')""")
     assert [id for (id,) in rows][1] == first.id and await hands.count(tx) == 2
+
+
+async def test_in_sql_a_key_without_a_scope_is_unique_among_the_unfinished(tx: Tx) -> None:
+    say = "select created from weft.try_enqueue('mail', dedupe_key => 'k', dedupe => null)"
+    assert [await tx.value(say), await tx.value(say)] == [True, False]
+
+
+@pytest.mark.parametrize("window", ["-1 hour", "0 seconds"])
+async def test_in_sql_a_window_that_is_over_before_it_begins_is_refused(database: Database, window: str) -> None:
+    with pytest.raises(errors.InvalidInput, match="positive interval"):
+        async with database.tx() as tx:
+            await tx.run("select weft.enqueue('mail', dedupe_key => 'k', dedupe => %(window)s)", {"window": window})
+
+
+async def test_a_key_that_is_in_the_way_cannot_be_forgotten_before_its_task_is_answered(database: Database) -> None:
+    async with database.tx() as tx:
+        first = await put(tx, dedupe="1h")
+    async with database.tx() as tx:
+        assert await put(tx, dedupe="1h") == Enqueued(first.id, False)
+        async with database.tx() as other:
+            locked = "select from weft.dedupe_keys for update skip locked"
+            assert await other.rows(locked) == []

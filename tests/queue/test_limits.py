@@ -16,7 +16,7 @@ from weft.access import orgs
 from weft.base import errors, ids
 from weft.db.database import Database
 from weft.db.tx import Tx
-from weft.queue import claim, explain, limits, tasks
+from weft.queue import claim, explain, late, limits, tasks
 from weft.queue.lanes import Lane, Take
 from weft.queue.limits import Room
 from weft.queue.tasks import QueueSettings
@@ -62,6 +62,37 @@ async def test_what_runs_when_a_limit_is_set_counts_against_it(tx: Tx) -> None:
     assert len(await hands.claim_special(tx)) == 1
     await hands.end(tx, held)
     assert len(await hands.claim_special(tx)) == 4
+
+
+@pytest.mark.parametrize("which", ["org", "queue", "everybodys queue"])
+async def test_what_a_claim_took_that_did_not_know_of_the_limit_is_counted_by_a_chore(
+    database: Database, which: str
+) -> None:
+    async with database.tx() as tx:
+        await hands.put_many(tx, 10)
+        other = await hands.new_org(tx, "other")
+        await hands.put_many(tx, 2, org=other, queue="elsewhere")
+    async with database.tx() as setting:
+        if which == "org":
+            await orgs.change(setting, id=ORG, max_concurrent=5, actor="test")
+        else:
+            await limit(setting, org=ORG if which == "queue" else EVERY, max_running=5)
+        async with database.tx() as tx:  # it begins, and ends, before the limit is committed, and is not seen by it
+            held = await hands.claim_plain(tx, 100)
+    assert len(held) == 12
+    clock = iter([0.0, 0.0, 10.0, 100.0, 100.0, 200.0])
+    claims = late.LateClaims(lambda: next(clock))
+    async with database.tx() as tx:
+        assert await claims.peek(tx) and await claims.once(tx) == 10
+        assert not await claims.peek(tx)
+    async with database.tx() as tx:
+        # once more when no claim can be left that did not know; then never again
+        await tx.run("update weft.tasks set limited = false where id = %(id)s", {"id": held[0].id})
+        assert await claims.peek(tx) and await claims.once(tx) == (1 if held[0].org == str(ORG) else 0)
+        assert not await claims.peek(tx)
+        await hands.put_many(tx, 1)
+        assert await hands.claim_special(tx) == []
+        assert await tx.value("select count(*) from weft.tasks where limited and queue = 'elsewhere'") == 0
 
 
 async def test_a_queues_limit_of_one_org_and_of_every_org_both_hold(tx: Tx) -> None:

@@ -15,8 +15,8 @@ from weft.base import errors
 VARIABLE = "WEFT_CRASH_AT"
 
 CHORES = (
-    "sequencer", "promoter", "unblocker", "liveness", "lapsed leases", "strays", "cancellations", "feed trimmer",
-    "lock sweeper", "node sweeper", "org history pruner", "dedupe key pruner", "idempotency key pruner",
+    "sequencer", "promoter", "unblocker", "late claims", "liveness", "lapsed leases", "strays", "cancellations",
+    "feed trimmer", "lock sweeper", "node sweeper", "org history pruner", "dedupe key pruner", "idempotency key pruner",
     "partition maker", "audit sealer", "bucket sweeper", "outbox", "outbox pruner", "job scheduler",
     "backfiller", "execution pruner", "job pruner", "run sweeper", "run starter", "run deadlines", "run pruner",
     "forsaken runs",

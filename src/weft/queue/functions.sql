@@ -182,7 +182,8 @@ declare
         else weft.lane(try_enqueue.queue, capabilities)
     end;
     first_state text := 'ready';
-    kept weft.dedupe_keys;
+    scope constant text := coalesce(dedupe, 'unfinished');
+    until timestamptz;
 begin
     perform weft.check_task(try_enqueue.kind, try_enqueue.payload, try_enqueue.queue, priority, capabilities,
         try_enqueue.max_attempts, try_enqueue.concurrency);
@@ -211,14 +212,18 @@ begin
         -- the key is full: stay out of the claim index until settle or the sweep lets us in
         first_state := 'blocked';
     end if;
-    if try_enqueue.dedupe_key is not null and dedupe <> 'unfinished' then
+    if try_enqueue.dedupe_key is not null and scope <> 'unfinished' then
+        until := case scope when 'forever' then null else weft.now() + scope::interval end;
+        if until <= weft.now() then
+            raise exception 'dedupe % is not valid: use unfinished, forever, or a positive interval such as 1 hour',
+                quote_nullable(left(scope, 80)) using errcode = 'invalid_parameter_value';
+        end if;
+        -- the key that is in the way is locked from here on, so it is there when it is read
         insert into weft.dedupe_keys as d (org_id, kind, dedupe_key, task_id, expires_at)
-        values (the_org, try_enqueue.kind, try_enqueue.dedupe_key, id,
-            case dedupe when 'forever' then null else weft.now() + dedupe::interval end)
+        values (the_org, try_enqueue.kind, try_enqueue.dedupe_key, id, until)
         on conflict (org_id, kind, dedupe_key) do update
         set task_id = excluded.task_id, expires_at = excluded.expires_at
-        where d.expires_at <= weft.now()
-        returning d.* into kept;
+        where d.expires_at <= weft.now();
         if not found then
             select d.task_id into id
             from weft.dedupe_keys as d
@@ -238,7 +243,7 @@ begin
             try_enqueue.max_attempts, due,
             case when try_enqueue.concurrency_key is not null then coalesce(try_enqueue.concurrency, 1) end,
             try_enqueue.concurrency_key,
-            case when dedupe = 'unfinished' then try_enqueue.dedupe_key end,
+            case when scope = 'unfinished' then try_enqueue.dedupe_key end,
             try_enqueue.tags, try_enqueue.retry, try_enqueue.timeout, try_enqueue.heartbeat_timeout,
             try_enqueue.job_id, try_enqueue.run_id, try_enqueue.step_id, try_enqueue.parent_id,
             try_enqueue.scheduled_for, try_enqueue.correlation_id, try_enqueue.trace_parent)

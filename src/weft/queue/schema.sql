@@ -1,7 +1,8 @@
 -- queue: the tasks. `tasks` holds what is unfinished and stays small; `task_history` holds the rest.
 
 create table weft.tasks (
-    id uuid primary key default weft.uuid7(),
+    -- half empty: a claim writes a second entry beside each, and in a full leaf made room for it by splitting
+    id uuid default weft.uuid7() primary key with (fillfactor = 50),
     -- no foreign key: its row lock on one org row per insert would be shared by every enqueue of that org
     org_id uuid not null,
     kind text not null,

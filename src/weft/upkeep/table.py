@@ -12,7 +12,7 @@ from weft.jobs import backfill, scheduler
 from weft.jobs import prune as forgetting
 from weft.journal import audit, feed, outbox, sequence
 from weft.live import sessions
-from weft.queue import minutes, promote, prune
+from weft.queue import late, minutes, promote, prune
 from weft.settle import rescue
 from weft.upkeep.chore import Chore
 from weft.upkeep.liveness import Liveness
@@ -29,7 +29,7 @@ def chores(
 ) -> list[Chore]:
     """Every chore, with fresh state: a term begins knowing nothing. `more`: those of applications on top."""
     liveness = Liveness(own_id=node_id, steady=steady)
-    due, sender, firing = _Due(), Sender(), scheduler.Scheduler()
+    due, sender, firing, claims = _Due(), Sender(), scheduler.Scheduler(), late.LateClaims()
     table = [
         Chore(
             name="sequencer",
@@ -40,6 +40,7 @@ def chores(
         ),
         Chore(name="promoter", every=due.every, peek=due.peek, once=promote.once, batch=promote.BATCH),
         Chore(name="unblocker", every=_seconds(2), once=promote.unblock),
+        Chore(name="late claims", every=late.EVERY, peek=claims.peek, once=claims.once),
         Chore(name="liveness", every=liveness.every, peek=liveness.peek, once=liveness.once, batch=rescue.BATCH),
         Chore(name="lapsed leases", every=_seconds(5), once=rescue.leases, batch=rescue.BATCH),
         Chore(name="strays", every=_seconds(5), once=rescue.strays, batch=rescue.BATCH),

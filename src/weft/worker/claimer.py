@@ -1,8 +1,8 @@
 """The claimer: keeps the buffer filled, fairly, with as few statements as it can.
 
 Lanes it has seen lately are *warm*: every claim asks all of them at once. A wake-up names the lane, and then that one
-alone is asked. Once a second a *look* finds lanes it does not know. With nothing to do it sleeps until a wake-up or the
-poll; a worker that sleeps says so in its node row, and then enqueues notify.
+alone is asked. Once a second, or more often while nobody notifies it, a *look* finds lanes it does not know. With nothing
+to do it sleeps until a wake-up or the poll; a worker that sleeps says so in its node row, and then enqueues notify.
 
     plain   ── bulk claims into the buffer, as long as there is room
     scout   ── while there is a flood: a few of those who have nothing in the buffer, beside the bulk

@@ -155,3 +155,32 @@ select weft.drop_partitions(weft.now() - %(older)s);
 -- name: wake
 select pg_notify('weft_wake', '* ' || n.queue)
 from unnest(%(queues)s::text[]) as n (queue);
+
+-- The limits that are counted from running rows: of an org, or of a queue.
+-- name: limits_that_count
+select null::text, o.id::text
+from weft.orgs as o
+where o.max_concurrent is not null
+union all
+select q.name, q.org_id::text
+from weft.queues as q
+where q.max_running is not null;
+
+-- Those that are about to end have no need of it.
+-- name: count_late_as_limited
+update weft.tasks as t
+set limited = true
+where t.id = any(array(
+    select r.id
+    from weft.tasks as r
+    where r.state = 'running'
+        and not r.limited
+        and (
+            r.org_id = any(%(orgs)s::uuid[])
+            or (r.queue, r.org_id) in (
+                select q.name, q.org_id from unnest(%(queues)s::text[], %(queue_orgs)s::uuid[]) as q (name, org_id))
+            or (r.queue, '00000000-0000-0000-0000-000000000000'::uuid) in (
+                select q.name, q.org_id from unnest(%(queues)s::text[], %(queue_orgs)s::uuid[]) as q (name, org_id))
+        )
+    for update skip locked
+));
