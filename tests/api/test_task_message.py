@@ -59,4 +59,7 @@ async def test_seed_002_task_message(api: Caller, database: Database) -> None:
     ours = {"execution_id": held.id, "job_id": job["job_id"], "tenant_id": held.org, "enqueued_at": message["enqueued_at"]}
     assert message.keys() == TASK_MESSAGE.keys()
     assert message | {"payload": TASK_MESSAGE["payload"]} == TASK_MESSAGE | ours
-    assert {name: message["payload"][name] for name in TASK_MESSAGE["payload"]} == TASK_MESSAGE["payload"]
+    # as the job has it; its task has what the handler of HTTP calls takes
+    assert job["payload"] == TASK_MESSAGE["payload"]
+    told = {"url": "https://api.example.com/process", "method": "POST", "body": {"batch_id": "batch-999"}}
+    assert {name: message["payload"].get(name) for name in told} == told
