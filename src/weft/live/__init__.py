@@ -9,6 +9,7 @@ Sessions: connected → reconnecting (the socket broke, or its server died) → 
 go with their session. They are rows so that people and other servers see them; nothing that is pushed depends on them.
 
 Invariants. One look serves everybody who watches the same thing with the same rights. What is shown was read as the
-watcher's org. Who comes back is told that nothing happened only if the feed knows it. A subscriber that does not read holds no more than its outbox, and is cut off; it resumes by its cursor and
-is told if there is a gap. This folder decides and reads; `api/` follows the feed and speaks to sockets.
+watcher's org. Who comes back is told that nothing happened only if the feed knows it. A subscriber that does not read holds
+no more than its outbox, and is cut off; it resumes by its cursor and is told if there is a gap. This folder decides and
+reads; `api/` follows the feed and speaks to sockets.
 """
