@@ -66,6 +66,8 @@ async def test_how_far_a_task_is_is_pushed(here: Listening, database: Database) 
     id = await put(database)
     async with database.tx() as tx:
         [held] = await hands.claim_plain(tx)
+    # so that nothing but the progress is told from here on
+    await sequenced(database)
     async with here.client() as client:
         await client.subscribe("task", {"id": id})
         assert (await client.next())["data"]["progress"] is None

@@ -18,7 +18,7 @@ from weft.api import live_connection, live_subjects
 from weft.api.live_watch import Live
 from weft.base import ids
 from weft.db.database import Database
-from weft.journal import record
+from weft.journal import record, sequence
 from weft.queue import lease
 from weft.sdk.query import Queries
 
@@ -51,13 +51,17 @@ async def test_a_change_that_comes_while_it_is_asked_what_happened_is_shown(
 ) -> None:
     async with database.tx() as tx:
         id = await hands.put(tx)
+    async with database.tx() as tx:
+        await sequence.once(tx)
     asked = Live._since
     async with here.client() as stays, here.client() as returns:
         await stays.subscribe("task", {"id": id})
-        cursor = (await stays.next())["cursor"]
+        await stays.next()
+        cursor = returns.hello["cursor"]
 
         async def and_then_it_changes(self: Live, one: Any, since: int) -> Any:
             answer = await asked(self, one, since)
+            assert answer == "unchanged"
             async with database.tx() as tx:
                 await hands.claim_plain(tx)
             await stays.until(lambda one: one["data"]["state"] == "running")

@@ -121,7 +121,7 @@ async def test_an_app_watches_its_own_queries(database_url: str) -> None:
             assert await after(watching) == []
             await app.enqueue("mail", {}, check=False)
             assert await after(watching) == [{"kind": "mail"}]
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(errors.NotFound, match=r"counts, .*query:kinds"):
             await after(app.live("query:others"))
         with pytest.raises(errors.InvalidInput):
             await after(app.live("query:kinds", unlike=1))

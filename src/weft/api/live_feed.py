@@ -7,6 +7,7 @@ while somebody watches it gives committed changes their positions itself, which 
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from weft.base import errors
@@ -18,7 +19,7 @@ from weft.journal.feed import Change
 log = logging.getLogger("weft.live")
 
 EVERY = 0.05
-"""Seconds between two looks into the inbox."""
+"""Seconds between two looks into the inbox; what is sequenced is notified, and that may wait for other commits."""
 _AGAIN = 0.5
 _PAGE = 1000
 _END = 2**62
@@ -39,6 +40,7 @@ class Feed:
         self._starting = asyncio.Lock()
         self._running: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
+        self._looked = float("-inf")
 
     @contextlib.asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
@@ -76,12 +78,18 @@ class Feed:
             if remove is not None:
                 remove()
 
-    async def _once(self) -> None:
+    async def _sequence(self) -> None:
         async with self._database.once() as tx:
             waiting = await sequence.waiting(tx)
         if waiting:
             async with self._database.tx() as tx:
                 await sequence.once(tx)
+
+    async def _once(self) -> None:
+        # not for every notification: our own comes back to us, and under load we would never rest
+        if time.monotonic() - self._looked >= EVERY:
+            self._looked = time.monotonic()
+            await self._sequence()
         while True:
             async with self._database.once() as tx:
                 page = await feed.read(tx, after=self.position, take=_PAGE)

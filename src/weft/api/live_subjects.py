@@ -20,6 +20,8 @@ from weft.sdk.query import Queries, Query
 
 QUERY = "query:"
 """Before the name of a query that the app registers."""
+_NAMED = 20
+"""Queries that a refusal names."""
 _LINES = 500
 _BYTES = 100_000
 """Of a log, at a time."""
@@ -121,7 +123,8 @@ def find(name: str, queries: Queries | None) -> Subject:
     if name.startswith(QUERY) and queries is not None and (query := queries.get(name[len(QUERY) :])) is not None:
         return _of(query)
     if (found := SUBJECTS.get(name)) is None:
-        raise errors.NotFound(f"there is no subject {name[:80]!r}; there are {', '.join(SUBJECTS)}, and query:NAME")
+        own = [f"{QUERY}{one.name}" for one in queries or ()][:_NAMED]
+        raise errors.NotFound(f"there is no subject {name[:80]!r}; there are {', '.join([*SUBJECTS, *own])}")
     return found
 
 

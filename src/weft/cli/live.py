@@ -25,7 +25,7 @@ _LONGEST_PAUSE = 10.0
 def live(*, subject: str, args: tuple[str, ...], times: int | None, where: Where, as_json: bool) -> None:
     """Watch SUBJECT: print what it is, and again whenever that changed.
 
-    Subjects are task, log, run, job, queue, counts, tasks, the lists runs, jobs, queues, nodes, dead and definitions,
+    Subjects are task, log, run, job, queue, counts, tasks, the lists runs, jobs, queues, nodes, dead, audit and definitions,
     overview, and query:NAME for a live query of the server's app; what each takes is in docs/reference/live.md. One line of
     JSON each time; Ctrl-C stops it. When the server goes away it is tried again, and nothing is missed.
     """
@@ -61,7 +61,7 @@ async def _watch(subject: str, args: dict[str, object], *, times: int | None, wh
                 if not shown:
                     raise
                 if not tries:
-                    click.echo(f"{error.message}; trying again", err=True)
+                    click.echo(f"trying again: {error.message}", err=True)
                 tries += 1
                 await asyncio.sleep(min(_FIRST_PAUSE * 2**tries, _LONGEST_PAUSE))
 

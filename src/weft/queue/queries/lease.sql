@@ -21,8 +21,7 @@ progressing as materialized (
             %(started)s::double precision[]
         ) as v (id, token, progress, message, started)
         join weft.tasks as t
-            on t.id = any(array[v.id])
-        where t.lease_token = v.token
+            on t.id = any(array[v.id]) and t.lease_token = v.token
         for update of t
     ) as s
 )
