@@ -133,3 +133,29 @@ async def test_what_ran_beside_a_step_that_failed_is_not_done_again(app: App) ->
     assert await app.runs.retry(run.id) == "shaky#1.0.1"
     await run_pending(app)
     assert (await app.runs.result(run.id, timeout=30), done["calls"]) == (["mended", 3], [0, 1, 2])
+
+
+async def test_a_fork_at_a_step_that_waits_for_its_next_attempt_keeps_what_was_done(app: App) -> None:
+    done: dict[str, Any] = {"broken": True, "calls": 0}
+
+    @app.step
+    async def first() -> None:
+        done["calls"] += 1
+
+    @app.step(retries=3, retry={"base": "1h", "cap": "1h"})
+    async def shaky() -> str:
+        if done["broken"]:
+            raise ValueError("broken")
+        return "mended"
+
+    @app.workflow
+    async def waits() -> str:
+        await first()
+        return str(await shaky())
+
+    run = await app.start(waits)
+    await run_pending(app)
+    done["broken"] = False
+    fork = await app.runs.fork(run.id, step="shaky#2")
+    await run_pending(app)
+    assert (await app.runs.result(fork, timeout=30), done["calls"]) == ("mended", 1)

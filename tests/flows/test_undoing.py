@@ -175,6 +175,24 @@ async def test_a_compensation_that_waits_for_its_next_attempt_holds_no_worker_an
     assert "not_undone" not in (found.error or {}) and (found.error or {})["message"] == "no"
 
 
+async def test_the_attempts_of_a_compensation_are_counted_across_crashes(app: App) -> None:
+    done = declare(app, retries=2, retry={"base": 0})
+    done["closed"] = True
+
+    async def crashes(place: str, task: Claimed) -> None:
+        """Once after each attempt that is written down."""
+        if place == "after a checkpoint" and done["undone"] and len(done["undone"]) not in crashed:
+            crashed.add(len(done["undone"]))
+            raise Crashed
+
+    crashed: set[int] = set()
+    run = await app.start(done["buys"])
+    await app.signal(run.id, "go")
+    await run_pending(app, fault=crashes)
+    assert await state(app, run.id) == "failed"
+    assert (done["undone"], crashed) == (["b"] * 3 + ["a"] * 3, {1, 2, 3, 4, 5, 6})
+
+
 async def test_code_is_checked_for_what_is_to_be_undone_too(app: App, database_url: str) -> None:
     done = declare(app, retries=1, retry={"base": "1h", "jitter": 0.0, "cap": "1h"})
     done["closed"] = True

@@ -159,14 +159,14 @@ async def fork(
     for node in [*(outputs or {}), *([step] if step is not None else [])]:
         if node not in known:
             raise errors.NotFound(f"the run has no step {node[:255]!r}{names.closest(node, known)}")
-    if arguments is not None and step is None and known:
-        step = next(iter(known))  # other arguments mean another history
     edited = {node: json.text(value, what=f"the output of {node}") for node, value in (outputs or {}).items()}
-    before = _ALL if step is None else known[step].number
+    before = 0 if arguments is not None else _ALL  # other arguments mean another history
+    if step is not None:
+        before = known[step].number or _ALL  # one that waits for its next attempt has no number, and comes last
     children = {row[0] for row in await tx.rows(SQL.awaited_children, {"id": run, "org_id": org})}
     without = unanswered(known, children, before=before)
-    last = max([one.number for one in known.values() if one.number < before and one.operation != "compensation"
-                and one.node not in without], default=0)  # fmt: skip
+    copied = [one for one in known.values() if one.number < before and one.operation != "compensation"]
+    last = max([one.number for one in copied if one.node not in without], default=0)
     made: uuid.UUID = await tx.value(SQL.fork_workflow, {
         "id": run, "org_id": org, "actor": actor, "queue": found.queue or "default",
         "params": None if arguments is None else json.text(dict(arguments), what="arguments"),

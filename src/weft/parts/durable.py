@@ -46,7 +46,7 @@ class Durable(Connected):
         self, function: Callable[..., Any] | None = None, /, *, name: str | None = None, version: str | int = "1",
         signals: Sequence[str] | None = None, **options: Any,
     ) -> Any:  # fmt: skip
-        """Declares a durable workflow. `signals`: the only ones it takes; unset, it takes any."""
+        """Declares a durable workflow. `signals`: the only ones it takes; unset: any. Also `queue` and `priority`."""
 
         def declare(declared: Callable[..., Any]) -> Workflow[Any, Any]:
             return self.declared.workflow(declared, name=name, version=version, signals=signals, options=options)

@@ -112,9 +112,10 @@ class Replayer:
             return Cause([])
         nodes = {_node(record): index for index, record in enumerate(self.told)}
         failed = [(nodes[one], self._begun[nodes[one]][1]) for one in steps]
+        causes = set(steps)
         after = next((
             node for node, (since, path) in zip(nodes, self._begun, strict=True)
-            if node not in steps and any([since > index and _follows(path, own) for index, own in failed])
+            if node not in causes and any([since > index and _follows(path, own) for index, own in failed])
         ), None)  # fmt: skip
         if after is not None and wrapped:
             return Cause([])  # an error of the code itself, which had coped with the step's

@@ -76,7 +76,7 @@ class Stepping:
                 if attempt > step.options.retries or not outcomes.retryable(step, error):
                     return Record(0, position, kind, step.name, False, None, problem, live.now(), attempt)
                 pause = step.options.retry.delay(attempt)
-                if pause.total_seconds() > LONG:
+                if pause.total_seconds() > LONG or kind == "compensation":
                     now = live.now()
                     problem["due"] = (now + pause).isoformat()
                     return Record(0, position, "later", step.name, False, None, problem, now, attempt)

@@ -30,7 +30,7 @@ def blocked(live: Live, error: errors.WeftError, *, undoing: dict[str, Any] | No
     return Outcome(live.task, "snoozed", written=live.written(state="blocked", error=json.text(problem), hold=True))
 
 
-def undone_later(live: Live, due: dt.datetime, why: dict[str, Any]) -> Outcome:
+def undone_later(live: Live, why: dict[str, Any], *, due: dt.datetime | None) -> Outcome:
     """A compensation waits for its next attempt; nobody waits with it."""
     return Outcome(live.task, "snoozed", written=live.written(state="compensating", error=json.text(why), due=due))
 

@@ -29,7 +29,7 @@ from weft.worker import workflow_outcomes as outcomes
 from weft.worker.keeper import Keeper
 from weft.worker.live import Live
 from weft.worker.remembered import Remembered
-from weft.worker.stepping import Fault, Stepping, patiently
+from weft.worker.stepping import LONG, Fault, Stepping, patiently
 
 _FRESH = 60.0
 """Seconds for which the database's time, once told, is counted on by ourselves."""
@@ -228,8 +228,9 @@ class Executor:
         while committing := [live.running[one] for one in live.committing if one in live.running]:
             await asyncio.wait(committing)
         ended = [(position, task) for position, task in live.running.items() if task.done()]
-        for position, _ in ended:
+        for position, task in ended:
             del live.running[position]
+            _unheard(task)  # if one of them says that the lease is lost, nobody asks the others
         # those of transactions are numbered already
         records = [(task.result(), live.replayer.issued[position]) for position, task in ended]
         for record, operation in sorted(records, key=lambda one: one[0].number or 1 << 60):
@@ -312,22 +313,19 @@ class Executor:
         over = {one.position: one for one in live.history if one.kind == "compensation"}
         for record in plan:
             position = f"~{record.position}"
+            if position in over and (record.position in live.undone or not over[position].ok):
+                continue
             if position not in over:
-                due = live.retrying.get(position, (0, None))[1]
-                if due is not None and due > live.now():
-                    return outcomes.undone_later(live, due, error)
                 try:
-                    over[position] = done = await self._undo_one(live, record, position)
+                    done = await self._undo_one(live, record, position)
                 except errors.HistoryMismatch as mismatch:
                     return outcomes.blocked(live, mismatch, undoing=error)
                 if done.kind == "later":
-                    live.later.append(done._replace(kind="compensation"))
-                    return outcomes.undone_later(live, dt.datetime.fromisoformat((done.error or {})["due"]), error)
+                    return outcomes.undone_later(live, error, due=live.retrying[position][1])
+                over[position] = done
                 live.history.append(done)
                 if not done.number:
                     live.unsaved.append(done._replace(number=live.next_number()))
-            elif record.position in live.undone or not over[position].ok:
-                continue
             node = checkpoint.node(record.name, record.position)
             await self._save(live, undone=[node] if over[position].ok else [])
         if failed := [one.name for one in plan if not over[f"~{one.position}"].ok]:
@@ -337,6 +335,7 @@ class Executor:
         )
 
     async def _undo_one(self, live: Live, record: Record, position: str) -> Record:
+        """Undoes a step; `later`, if it is to be tried again after a long pause."""
         told = msgspec.json.decode(record.undo or "{}")
         step = self._declared.steps.get(told["compensate"])
         if step is None:
@@ -344,7 +343,19 @@ class Executor:
             return Record(0, position, "compensation", told["compensate"], False, None, problem, live.now())
         arguments = step.undoing(told["arguments"], record.output, of=record.name)
         live.alone = step.name, position
-        return await self._stepping.attempts(live, step, position, (), arguments, kind="compensation")
+        while True:
+            attempt, due = live.retrying.get(position, (0, None))
+            pause = 0 if due is None else (due - live.now()).total_seconds()
+            if pause > LONG:
+                return Record(0, position, "later", step.name, False, attempt=attempt)
+            await asyncio.sleep(max(pause, 0))
+            done = await self._stepping.attempts(live, step, position, (), arguments, kind="compensation")
+            if done.kind != "later":
+                return done
+            # written down, however short the pause: whoever goes on with it must not try for ever
+            live.later.append(done._replace(kind="compensation"))
+            live.retrying[position] = (done.attempt, dt.datetime.fromisoformat((done.error or {})["due"]))
+            await self._save(live)
 
 
 def _unheard(task: "asyncio.Task[Any]") -> None:
