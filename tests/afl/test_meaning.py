@@ -75,28 +75,6 @@ def test_a_facet_with_a_body_is_a_sub_computation_and_a_workflow_can_be_a_step()
     assert run(text, {"n": 3}, Add=add) == {"out": 14, "given": 8}
 
 
-def test_a_catch_of_a_declaration_may_have_cases() -> None:
-    text = w("""andThen { x = Bad() yield W(out = x.n) } catch when {
-        case error == "down" => { yield W(out = "it is " ++ error) }
-        case _ => { yield W(out = error_type) } }""", before="event facet Bad() => (n: Int)")  # fmt: skip
-
-    def fails(_args: Any) -> Any:
-        raise Failure("down")
-
-    assert run(text, Bad=fails) == {"out": "it is down"}
-    assert run(text, Bad={"n": 1}) == {"out": 1}
-
-
-def test_a_step_has_the_bodies_that_a_declaration_has() -> None:
-    before = f"{ADD} facet P(x: Int) => (y: Int, l: [Int])"
-    text = w("""andThen {
-        m = P(x = 1) andMap v in [1, 2] { s = Add(a = v, b = m.x) yield P(l = s.sum) }
-        c = P(x = 2) andMatch { case $.x == 1 => { yield P(y = 1) } case $.x == 2 => { yield P(y = 20) } case _ => { yield P(y = 3) } }
-        t = P(x = 3) andThen { yield P(y = 4) } andThen script { result["y"] = params["x"] * params["y"] }
-        yield W(out = [m.l, c.y, t.y]) }""", before=before)  # fmt: skip
-    assert run(text, Add=add) == {"out": [[2, 3], 20, 12]}
-
-
 def test_bodies_of_one_declaration_run_beside_each_other() -> None:
     text = w("andThen { a = Add(a = 1, b = 1) yield W(x = a.sum) } andThen { b = Add(a = 2, b = 2) yield W(y = b.sum) }",
              returns="x: Int, y: Int, z: Int = 7", before=ADD)  # fmt: skip

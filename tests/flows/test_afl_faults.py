@@ -185,7 +185,7 @@ async def test_an_error_of_a_script_names_its_file_and_line(database_url: str) -
     async with App(database_url=database_url) as app:
         text = "namespace n {\n workflow W() => (out: Json) script {\n\n  x = 1\n  result['out'] = x / 0\n }\n}"
         found = await ran(app, text)
-        assert found.state == "failed" and (found.error or {})["message"] == "flow.afl:5: division by zero"
+        assert found.state == "failed" and (found.error or {})["message"] == "source:5: division by zero"
 
 
 async def test_a_paused_flow_is_resumed_by_its_own_command(database_url: str) -> None:
