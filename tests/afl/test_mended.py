@@ -173,7 +173,7 @@ def test_a_prompt_is_asked_with_its_params() -> None:
 
 
 def test_a_step_has_the_bodies_that_a_declaration_has() -> None:
-    before = f"event facet Add(a: Int, b: Int) => (sum: Int) facet P(x: Int) => (y: Int, l: [Int])"
+    before = "event facet Add(a: Int, b: Int) => (sum: Int) facet P(x: Int) => (y: Int, l: [Int])"
     text = w("""andThen {
         m = P(x = 1) andMap v in [1, 2] { s = Add(a = v, b = m.x) yield P(l = s.sum) }
         c = P(x = 2) andMatch { case $.x == 1 => { yield P(y = 1) } case $.x == 2 => { yield P(y = 20) } case _ => { yield P(y = 3) } }
