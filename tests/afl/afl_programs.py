@@ -1,8 +1,9 @@
 """What the tests of AFL share: a program compiled, and run in memory by the pure rooms alone."""
 
+import itertools
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ sys.path.append(str(Path(__file__).parent.parent / "plan"))
 import running
 from running import Failure, Known
 
-__all__ = ["Failure", "Known", "agent", "build", "clean", "meanings", "rules", "run", "running"]
+__all__ = ["Failure", "Known", "agent", "arguments", "build", "clean", "meanings", "rules", "run", "running"]
 
 SEEDS = range(5)
 
@@ -40,6 +41,17 @@ def meanings(compiled: Compiled) -> dict[str, str]:
     """Each plan, but for the lines on which its scripts stand: these are not what it means."""
     found = {name: model.encode(plan).decode() for name, plan in compiled.plans.items()}
     return {name: re.sub(r'"line":\["value",\d+\]', "", text) for name, text in found.items()}
+
+
+def arguments(test: Any) -> Iterator[dict[str, Any]]:
+    """What a parametrised test is called with, each time."""
+    tables = []
+    for mark in getattr(test, "pytestmark", []):
+        names, values = mark.args
+        named = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
+        tables.append([dict(zip(named, one if len(named) > 1 else (one,), strict=True)) for one in values])
+    for chosen in itertools.product(*tables):
+        yield {name: value for one in chosen for name, value in one.items()}
 
 
 def agent(**answers: Any) -> Callable[[str, Any], Any]:

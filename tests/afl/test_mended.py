@@ -4,7 +4,7 @@
 from typing import Any
 
 import pytest
-from afl_programs import build, rules, run
+from afl_programs import Failure, build, rules, run
 
 from weft.afl import formatting, lexer, library
 from weft.afl.diagnostic import Report
@@ -152,3 +152,31 @@ def test_files_are_found_by_all_that_a_program_names() -> None:
     assert not rules(main.text, *(one.text for one in found[1:]))
     own = Source("main.afl", "namespace own { facet Here() workflow W() andThen { h = Here() } }")
     assert library.resolve([own], index, lambda name: Source(name, FILES[name])) == [own]
+
+
+def test_a_catch_of_a_declaration_may_have_cases() -> None:
+    text = w("""andThen { x = Bad() yield W(out = x.n) } catch when {
+        case error == "down" => { yield W(out = "it is " ++ error) }
+        case _ => { yield W(out = error_type) } }""", before="event facet Bad() => (n: Int)")  # fmt: skip
+
+    def fails(_args: Any) -> Any:
+        raise Failure("down")
+
+    assert run(text, Bad=fails) == {"out": "it is down"}
+    assert run(text, Bad={"n": 1}) == {"out": 1}
+
+
+def test_a_prompt_is_asked_with_its_params() -> None:
+    before = 'facet P(name: String) => (text: String) prompt { system "s" template "Hello {name}" model "m" }'
+    text = w('andThen { p = P(name = "Ada") yield W(out = p.text) }', before=before)
+    assert run(text, P=lambda args: {"text": f"to {args['name']}"}) == {"out": "to Ada"}
+
+
+def test_a_step_has_the_bodies_that_a_declaration_has() -> None:
+    before = "event facet Add(a: Int, b: Int) => (sum: Int) facet P(x: Int) => (y: Int, l: [Int])"
+    text = w("""andThen {
+        m = P(x = 1) andMap v in [1, 2] { s = Add(a = v, b = m.x) yield P(l = s.sum) }
+        c = P(x = 2) andMatch { case $.x == 1 => { yield P(y = 1) } case $.x == 2 => { yield P(y = 20) } case _ => { yield P(y = 3) } }
+        t = P(x = 3) andThen { yield P(y = 4) } andThen script { result["y"] = params["x"] * params["y"] }
+        yield W(out = [m.l, c.y, t.y]) }""", before=before)  # fmt: skip
+    assert run(text, Add=lambda args: {"sum": args["a"] + args["b"]}) == {"out": [[2, 3], 20, 12]}

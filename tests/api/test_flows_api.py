@@ -82,6 +82,9 @@ async def test_a_flow_is_saved_in_versions_looked_at_and_deleted(api: Caller) ->
     apart = (await api.get(f"{at}/definition")).json()
     assert [one["name"] for one in apart["facets"]] == ["Greet", "SayHello", "Twice"]
     assert (await api.get(f"{at}/handlers")).json() == {"items": [{"handler": "hello.Greet", "agents": 0}]}
+    text = 'namespace s { workflow W() script { result["x"] = 1 } }'
+    made = (await api.post("/v1/flows", {"name": "scripted", "sources": [{"name": "s.afl", "text": text}]})).json()
+    assert (await api.get(f"/v1/flows/{made['id']}/handlers")).json() == {"items": []}
     assert [one["id"] for one in (await api.get("/v1/flows?name_prefix=greet")).json()["items"]] == [flow["id"]]
     assert (await api.delete(at)).status_code == 204
     assert code(await api.get(at)) == (404, "NOT_FOUND")

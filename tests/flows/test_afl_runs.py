@@ -1,11 +1,9 @@
-"""Every construct of AFL on the real engine: all programs of tests/afl/test_meaning.py and all examples are run again, on a
+"""Every construct of AFL on the real engine: all programs of tests/afl that run in memory and all examples run again, on a
 database, with the same agents, and come to what the run in memory came to.
 """
 
 import inspect
-import itertools
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +12,9 @@ import pytest
 sys.path.append(str(Path(__file__).parent.parent / "afl"))
 import afl_programs
 import test_examples_run
+import test_found_in_the_wild
 import test_meaning
+import test_mended
 
 from weft import App, Context
 from weft.access import keyring, secrets
@@ -47,25 +47,16 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
         found.append(Case(label, text, name, params or {}, answers, out))
         return out
 
-    monkeypatch.setattr(test_meaning, "run", run)
-    for label, test in inspect.getmembers(test_meaning, inspect.isfunction):
-        if label.startswith("test_"):
-            for arguments in _arguments(test):
-                test(**arguments)
+    for module in (test_meaning, test_found_in_the_wild, test_mended):
+        monkeypatch.setattr(module, "run", run)
+        for label, test in inspect.getmembers(module, inspect.isfunction):
+            if label.startswith("test_"):
+                for arguments in afl_programs.arguments(test):
+                    test(**arguments)
     for file, name, params, agents, out in test_examples_run.RUNS:
         text = (test_examples_run.FOLDER / f"{file}.afl").read_text()
         found.append(Case(f"example {file}", text, name, params, agents, out))
     return found
-
-
-def _arguments(test: Any) -> Iterator[dict[str, Any]]:
-    tables = []
-    for mark in getattr(test, "pytestmark", []):
-        names, values = mark.args
-        named = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
-        tables.append([dict(zip(named, one if len(named) > 1 else (one,), strict=True)) for one in values])
-    for chosen in itertools.product(*tables):
-        yield {name: value for one in chosen for name, value in one.items()}
 
 
 def serve(app: App, cases: list[Case], compiled: list[Program]) -> None:

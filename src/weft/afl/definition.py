@@ -6,6 +6,7 @@ import uuid as uuids
 from collections import ChainMap
 from collections.abc import MutableMapping
 
+from weft.afl import lexer
 from weft.afl.compiling import Compiled
 from weft.afl.entities import (
     BlockDefinition,
@@ -77,7 +78,8 @@ class _Definer:
             place = schema.source.place(schema.start)[0]
             space_id = self._id(f"namespace {schema.namespace}")
             facet = self._facet(schema.qualified)
-            made.facets.append(FacetDefinition(facet, schema.name.text, space_id, "schema", _slots(schema.fields), [],
+            fields = _slots(schema.fields, lexer.tags(schema.doc)[1])
+            made.facets.append(FacetDefinition(facet, schema.name.text, space_id, "schema", fields, [],
                                                schema.doc, schema.source.name, place))  # fmt: skip
         for declared in program.declarations():
             self._declaration(declared)
@@ -97,8 +99,10 @@ class _Definer:
         facet, made = self._facet(declared.qualified), self._made
         line = declared.source.place(declared.start)[0]
         space_id = self._id(f"namespace {declared.namespace}")
-        made.facets.append(FacetDefinition(facet, declared.name.text, space_id, declared.kind, _slots(declared.params),
-                                           _slots(declared.returns), declared.doc, declared.source.name, line))  # fmt: skip
+        _, said_of, said_of_returns = lexer.tags(declared.doc)
+        params, returns = _slots(declared.params, said_of), _slots(declared.returns, said_of_returns)
+        made.facets.append(FacetDefinition(facet, declared.name.text, space_id, declared.kind, params, returns, declared.doc,
+                                           declared.source.name, line))  # fmt: skip
         plan = self._compiled.plans.get(declared.qualified)
         if plan is not None:
             made.workflows.append(WorkflowDefinition(
@@ -228,10 +232,11 @@ def said(one: Expression) -> str:
             return "(" + f" {operator} ".join(map(said, operands)) + ")"
 
 
-def _slots(params: list[Param]) -> list[Parameter]:
+def _slots(params: list[Param], said_of: dict[str, str]) -> list[Parameter]:
     return [
         Parameter(one.name.text, "[" * one.type.lists + one.type.name + "]" * one.type.lists,
-                  said(one.default) if one.default is not None else None, one.default is not None)
+                  said(one.default) if one.default is not None else None, one.default is not None,
+                  said_of.get(one.name.text, ""))
         for one in params
     ]  # fmt: skip
 

@@ -2,11 +2,12 @@
 
 import msgspec
 
+from weft.afl import lexer
 from weft.afl.compiling import Compiled
 from weft.afl.lexer import KEYWORDS, TYPES
 from weft.afl.program import Declared
 from weft.afl.source import Source
-from weft.afl.syntax import Declaration, Param, Schema, Step
+from weft.afl.syntax import Declaration, Name, Param, Schema, Step
 from weft.afl.walking import steps_of
 
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")
@@ -37,8 +38,10 @@ def definition(compiled: Compiled, source: Source, offset: int) -> Place | None:
         return None
     enclosing = _enclosing(compiled, source, offset)
     if enclosing is not None and (name.startswith(".") or source.text[start - 1 : start] == "$"):
-        slot = next((one for one in enclosing.params if one.name.text == name.strip(".").partition(".")[0]), None)
-        return Place(source.name, slot.name.start, slot.name.end, source) if slot else None
+        wanted = name.strip(".").partition(".")[0]
+        names = [*reversed(_variables(enclosing, offset)), *(one.name for one in enclosing.params)]
+        slot = next((one for one in names if one.text == wanted), None)
+        return Place(source.name, slot.start, slot.end, source) if slot else None
     found = _declared(compiled, source, offset, name)
     if found is not None:
         return Place(found.source.name, found.name.start, found.name.end, found.source)
@@ -63,7 +66,10 @@ def hover(compiled: Compiled, source: Source, offset: int) -> str:
         found = _declared(compiled, source, offset, step.call.target.text) if step else None
     if found is None:
         return ""
-    return f"```afl\n{signature(found)}\n```" + (f"\n\n{found.doc}" if found.doc else "")
+    lead, params, returns = lexer.tags(found.doc)
+    told = [f"- `{name}`: {text}" for name, text in params.items()]
+    told += [f"- → `{name}`: {text}" for name, text in returns.items()]
+    return "\n\n".join(part for part in (f"```afl\n{signature(found)}\n```", lead, "\n".join(told)) if part)
 
 
 def completion(compiled: Compiled, source: Source, offset: int) -> list[tuple[str, str]]:
@@ -72,8 +78,10 @@ def completion(compiled: Compiled, source: Source, offset: int) -> list[tuple[st
     enclosing = _enclosing(compiled, source, offset)
     before = source.text[start - 1 : start]
     if before == "$" or name.startswith("."):
-        params = [(one.name.text, "param") for one in enclosing.params] if enclosing else []
-        return params
+        if enclosing is None:
+            return []
+        elements = [(one.text, "element") for one in _variables(enclosing, offset)]
+        return [*elements, *((one.name.text, "param") for one in enclosing.params)]
     head, dot, _ = name.rpartition(".")
     if dot and enclosing is not None and (step := _step(enclosing, head.partition(".")[0], offset)) is not None:
         found = _declared(compiled, source, offset, step.call.target.text)
@@ -120,6 +128,13 @@ def _enclosing(compiled: Compiled, source: Source, offset: int) -> Declaration |
         if one.source is source and one.start <= offset <= one.end:
             return one
     return None
+
+
+def _variables(declared: Declaration, offset: int) -> list[Name]:
+    """The elements of the loops around an offset, from the outermost on."""
+    bodies = [*declared.bodies, *(body for step in steps_of(declared) for body in step.bodies)]
+    around = [one for one in bodies if one.variable is not None and one.start <= offset <= one.end]
+    return [one.variable for one in sorted(around, key=lambda one: one.start) if one.variable is not None]
 
 
 def _step(declared: Declaration, name: str, offset: int) -> Step | None:

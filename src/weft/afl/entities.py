@@ -24,6 +24,8 @@ class Parameter:
     type: str = "Json"
     value: Any = None
     has_default: bool = False
+    documentation: str = ""
+    """What `@param` or `@return` says of it."""
 
 
 @dataclass

@@ -47,6 +47,7 @@ _PYTHON = re.compile(
 )
 
 
+_TAG = re.compile(r"^[ \t]*@(param|return)s?[ \t]+([A-Za-z_]\w*)", re.M)
 _LONE = ("'", '"')
 _TRIPLE = re.compile(r"""[rRbBfFuU]{0,2}(?:\"\"\"|''')""")
 _BRACES = re.compile(r"""(?P<comment>\#[^\n]*)|(?P<open>\{)|(?P<close>\})|(?P<other>[^{}\#]+)""")
@@ -82,6 +83,17 @@ def doc(text: str) -> str:
     """What a doc comment says: without its marks, and the star at the beginning of each line."""
     lines = [re.sub(r"^\s*\*? ?", "", line).rstrip() for line in text[3:-2].split("\n")]
     return "\n".join(lines).strip()
+
+
+def tags(doc: str) -> tuple[str, dict[str, str], dict[str, str]]:
+    """What a doc comment says in general, of each param, and of each return: `@param name text`, `@return(s) name text`.
+    A text goes on to the next tag.
+    """
+    lead, *rest = _TAG.split(doc)
+    params, returns = dict[str, str](), dict[str, str]()
+    for kind, name, text in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        (params if kind == "param" else returns).setdefault(name, " ".join(text.split()))
+    return lead.strip(), params, returns
 
 
 class _Lexer:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from weft.afl import compiling
+from weft.afl.working import PROMPT_KIND, SCRIPT_KIND
 from weft.base import errors
 from weft.cli import connecting, loop, output
 from weft.cli.connecting import Where
@@ -38,7 +39,7 @@ def handlers(
             node.work.kind for plan in compiled.plans.values() for block in plan.blocks for node in block.nodes
             if isinstance(node.work, Task)
         }  # fmt: skip
-        found = [{"handler": kind} for kind in sorted(kinds)]
+        found = [{"handler": kind} for kind in sorted(kinds - {SCRIPT_KIND, PROMPT_KIND})]
     if as_json:
         output.write_json(found)
         return

@@ -26,7 +26,7 @@ def saved(plan: Plan, hash: str, *, org: uuid.UUID) -> dict[str, Any]:
 
 
 async def needed(tx: Tx, flow: uuid.UUID) -> list[tuple[str, int]]:
-    """The kinds that the active version of a flow asks for, and how many live workers handle each."""
+    """The kinds that the active version of a flow asks agents for, and how many live workers handle each."""
     return [(row[0], row[1]) for row in await tx.rows(SQL.kinds_needed, {"id": flow})]
 
 

@@ -30,6 +30,7 @@ create table weft.flow_workflows (
     foreign key (org_id, plan_hash) references weft.plans (org_id, hash)
 );
 
+create index flow_versions_by_path on weft.flow_versions (org_id, path) where path <> '';
 create index flow_workflows_by_name on weft.flow_workflows (org_id, name);
 create index flow_workflows_by_id on weft.flow_workflows (id);
 

@@ -19,6 +19,7 @@ create table weft.run_logs (
 );
 
 create index run_logs_of_run on weft.run_logs (run_id, at);
+create index run_logs_of_object on weft.run_logs (object_id) where object_id <> '';
 
 call weft.org_wall('run_logs');
 grant select, insert, update, delete on weft.run_logs to weft_engine, weft_tenant;

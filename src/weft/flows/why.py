@@ -24,7 +24,8 @@ async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
         case "completed" | "failed" | "cancelled" | "compensated":
             return _one("finished", f"it has ended: {state}")
         case "paused":
-            return _one("paused", f"it is paused; resume it: weft {'run' if kind == 'workflow' else 'dag'} resume")
+            word = {"workflow": "run", "flow": "runner"}.get(kind, "dag")
+            return _one("paused", f"it is paused; resume it: weft {word} resume")
         case "blocked":
             return _one("blocked", "its code does not fit its history, as its error says; deploy what does, and resume it")
         case "created" if most is not None and active >= most:

@@ -162,34 +162,29 @@ def _waits(block: Block, node: Node, upstream: Mapping[str, tuple[str, ...]]) ->
 
 def _references(plan: Plan) -> Iterator[Problem]:
     inside = graph.nested(plan)
-    nodes = _visible({block.name: {node.name for node in block.nodes} for block in plan.blocks}, inside)
-    params = _visible({block.name: {field.name for field in block.params} for block in plan.blocks}, inside)
+    nodes = {block.name: {node.name for node in block.nodes} for block in plan.blocks}
+    params = {block.name: {field.name for field in block.params} for block in plan.blocks}
     for block, node, expression in _expressions(plan):
         item = {node.item} if node and node.foreach is not None and expression is not node.foreach else set()
         place = block, node.name if node else "", "work"
         secret = node is None or not isinstance(node.work, Task) or expression is not node.work.args
         for one, _ in walk(expression):
-            if isinstance(one, Output) and one.node not in nodes[block]:
-                near = closest(one.node, sorted(nodes[block]))
+            if isinstance(one, Output) and not any(one.node in names for names in _around(block, nodes, inside)):
+                near = closest(one.node, sorted(set().union(*_around(block, nodes, inside))))
                 yield Problem(f"it names the output of {one.node!r}, which is not there{near}", *place, one.node)
-            elif isinstance(one, Param) and one.name not in item and one.name not in params[block]:
-                near = closest(one.name, sorted(params[block] | item))
+            elif isinstance(one, Param) and not any(one.name in names for names in (item, *_around(block, params, inside))):
+                near = closest(one.name, sorted(item.union(*_around(block, params, inside))))
                 yield Problem(f"it names the param {one.name!r}, which is not there{near}", *place, one.name)
             elif isinstance(one, Secret) and secret:
                 yield Problem("a secret can only be named in the arguments of a task", *place, one.name)
 
 
-def _visible(own: Mapping[str, set[str]], inside: Mapping[str, str]) -> dict[str, set[str]]:
-    """All names that each block sees."""
-    found: dict[str, set[str]] = {}
-    for name in own:
-        chain = [name]
-        while chain[-1] in inside and chain[-1] not in found:
-            chain.append(inside[chain[-1]])
-        seen: set[str] = set()
-        for one in reversed(chain):
-            seen = found.setdefault(one, own[one] | seen if seen else own[one])
-    return found
+def _around(block: str, own: Mapping[str, set[str]], inside: Mapping[str, str]) -> Iterator[set[str]]:
+    """The names of a block and of those it is written in. Not joined: many blocks may stand in one that has many."""
+    at: str | None = block
+    while at is not None:
+        yield own[at]
+        at = inside.get(at)
 
 
 def _expressions(plan: Plan) -> Iterator[tuple[str, Node | None, Expression]]:

@@ -192,7 +192,9 @@ def _of_node(base: Expression) -> bool:
 
 def _key(value: Mapping[str, Any], key: str, *, what: str, absent: type[Absent] = Absent) -> Any:
     if key not in value:
-        raise absent(f"{what} has no field {key!r}{closest(key, value)}")
+        # the others are handed on between blocks, and nobody's to name
+        known = [name for name in value if "^" not in name and not name.startswith("@")]
+        raise absent(f"{what} has no field {key!r}{closest(key, known)}")
     return value[key]
 
 

@@ -45,10 +45,13 @@ class Flows:
         return self._link.run(self._delete(uuid))
 
     def _one(self, *, uuid: str | None = None, name: str | None = None, path: str | None = None) -> FlowDefinition | None:
-        return self._link.one(SQL.flow, {"uuid": uuid, "name": name, "path": path}, type=FlowDefinition)
+        wanted = {"id": id_of(uuid or ""), "name": name, "path": path, "org_id": self._link.org}
+        return self._link.one(SQL.flow, wanted, type=FlowDefinition)
 
     async def _save(self, flow: FlowDefinition) -> None:
-        program = _compiled(flow)
+        async with self._link.writing() as tx:
+            kept = await tx.rows(SQL.libraries_of, {"name": flow.name.name, "org_id": self._link.org})
+        program = _compiled(flow, {row[0] for row in kept})
         said = {name: value for name in _SAID if (value := msgspec.to_builtins(getattr(flow, name)))}
         async with self._link.writing() as tx:
             saved = await programs.save(tx, program, org=self._link.org)
@@ -109,8 +112,9 @@ class Workflows:
                 raise errors.NotFound(f"there is no workflow {id}; save the flow that declares it")
 
 
-def _compiled(flow: FlowDefinition) -> Program:
-    sources = [Source(one.name, one.text) for one in flow.text_sources]
+def _compiled(flow: FlowDefinition, libraries: set[str]) -> Program:
+    """`libraries`: files that were saved as such; the entity has no word for it."""
+    sources = [Source(one.name, one.text, library=one.name in libraries) for one in flow.text_sources]
     if not sources and flow.inline is not None:
         sources = [Source(flow.name.path or f"{flow.name.name}.afl", flow.inline.text)]
     if not sources:

@@ -16,8 +16,8 @@ from weft.parts.connected import Connected
 T = TypeVar("T")
 
 ACTOR = "dao"
-MOST = 10_000
-"""Entities that one call answers."""
+MOST = 100_000
+"""Entities that one call answers; of more it says so, and leaves none out silently."""
 
 
 class Link:
@@ -25,6 +25,7 @@ class Link:
 
     def __init__(self, settings: config.Settings, *, org: uuid.UUID) -> None:
         self.org = org
+        self.most = MOST
         self._connected = Connected(settings)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
@@ -55,9 +56,12 @@ class Link:
 
         async def rows() -> list[dict[str, Any]]:
             async with (await self._connected.open()).tx(org=self.org) as tx:
-                return await tx.dicts(statement, arguments, most=MOST)
+                return await tx.dicts(statement, {**arguments, "most": self.most + 1}, most=self.most + 1)
 
-        return [msgspec.convert(row, type) for row in self.run(rows())]
+        found = self.run(rows())
+        if len(found) > self.most:
+            raise errors.TooLarge(f"there are more than {self.most:,} of them; read the views of schema afl in parts")
+        return [msgspec.convert(row, type) for row in found]
 
     def one(self, statement: str, arguments: Mapping[str, Any], *, type: type[T]) -> T | None:
         found = self.read(statement, arguments, type=type)

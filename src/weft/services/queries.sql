@@ -9,9 +9,33 @@ f.ownership, f.compiled_sources
 select
     -- use: flow
 from afl.flows as f
-where f.uuid = %(uuid)s or f.name ->> 'name' = %(name)s or (f.name ->> 'path' = %(path)s and %(path)s <> '')
-order by f.uuid desc
-limit 1;
+where f.id = (
+        select n.id
+        from (
+            select d.id
+            from weft.definitions as d
+            where d.org_id = %(org_id)s::uuid and d.kind = 'flow' and d.status <> 'deleted'
+                and (d.id = %(id)s::uuid or d.name = %(name)s)
+            union all
+            select d.id
+            from weft.flow_versions as v
+            join weft.definitions as d
+                on d.id = v.definition_id and d.version = v.version and d.kind = 'flow' and d.status <> 'deleted'
+            where v.org_id = %(org_id)s::uuid and v.path = %(path)s and v.path <> ''
+        ) as n
+        order by n.id desc
+        limit 1
+    );
+
+-- Files of a flow that are there to be used by its others.
+-- name: libraries_of
+select s.value ->> 'name'
+from weft.definitions as d
+join weft.flow_versions as v
+    on v.definition_id = d.id and v.version = d.version
+cross join lateral jsonb_array_elements(v.sources) as s
+where d.org_id = %(org_id)s::uuid and d.kind = 'flow' and d.status <> 'deleted' and d.name = %(name)s
+    and (s.value ->> 'library')::boolean;
 
 -- piece: workflow
 w.uuid, w.name, w.namespace_id, w.facet_id, w.flow_id, w.starting_step, w.version, w.metadata, w.documentation, w.date
@@ -36,7 +60,15 @@ where r.id = %(id)s::uuid;
 select
     -- use: runner
 from afl.runners as r
-where r.workflow_id = %(workflow)s
+where r.id = any(array(
+        select n.id
+        from weft.flow_workflows as w
+        join weft.runs as n
+            on n.definition_id = w.definition_id and n.version = w.version and n.name = w.name
+        where w.id = %(workflow)s::uuid and n.kind = 'flow'
+        order by n.id desc
+        limit %(most)s
+    ))
 order by r.id desc;
 
 -- name: runners_in

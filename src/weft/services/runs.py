@@ -9,7 +9,7 @@ from weft.db import statements
 from weft.flows import look, operate, programs, repair
 from weft.flows.model import OVER
 from weft.flows.start import Wish
-from weft.services.link import ACTOR, MOST, Link, id_of, illegal, must_be
+from weft.services.link import ACTOR, Link, id_of, illegal, must_be
 
 SQL = statements.load("weft.services")
 
@@ -30,11 +30,11 @@ class Runners:
 
     def get_by_workflow(self, workflow_id: str) -> Sequence[RunnerDefinition]:
         """Newest first."""
-        return self._link.read(SQL.runners_of, {"workflow": workflow_id}, type=RunnerDefinition)
+        return self._link.read(SQL.runners_of, {"workflow": id_of(workflow_id)}, type=RunnerDefinition)
 
     def get_by_state(self, state: str) -> Sequence[RunnerDefinition]:
         """Newest first."""
-        arguments = {"states": _STATES.get(state, [state]), "most": MOST}
+        arguments = {"states": _STATES.get(state, [state])}
         return self._link.read(SQL.runners_in, arguments, type=RunnerDefinition)
 
     def save(self, runner: RunnerDefinition) -> None:

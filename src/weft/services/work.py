@@ -9,7 +9,7 @@ from weft.base import errors, ids, json
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.queue import enqueue, new, orphans, remote, tasks
-from weft.services.link import ACTOR, MOST, Link, id_of, illegal, must_be
+from weft.services.link import ACTOR, Link, id_of, illegal, must_be
 from weft.settle import rescue
 from weft.settle.outcome import Held, Outcome
 from weft.settle.settle import settle
@@ -32,7 +32,7 @@ class Tasks:
 
     def get_pending(self, task_list: str) -> Sequence[TaskDefinition]:
         """Oldest first."""
-        arguments = {"queue": task_list, "org_id": self._link.org, "most": MOST}
+        arguments = {"queue": task_list, "org_id": self._link.org}
         return self._link.read(SQL.pending_tasks, arguments, type=TaskDefinition)
 
     def save(self, task: TaskDefinition) -> None:
@@ -79,7 +79,7 @@ class Events:
 
     def get_pending(self, topic: str) -> Sequence[EventDefinition]:
         """Oldest first."""
-        arguments = {"queue": topic, "org_id": self._link.org, "most": MOST}
+        arguments = {"queue": topic, "org_id": self._link.org}
         return self._link.read(SQL.pending_events, arguments, type=EventDefinition)
 
     def save(self, event: EventDefinition) -> None:

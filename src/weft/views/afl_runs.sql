@@ -74,7 +74,8 @@ select
         join weft.plans as p
             on p.org_id = w.org_id and p.hash = w.plan_hash
         where w.definition_id = d.id and w.version = d.version
-    ) as compiled_sources
+    ) as compiled_sources,
+    d.id
 from weft.definitions as d
 join weft.flow_versions as f
     on f.definition_id = d.id and f.version = d.version

@@ -131,5 +131,7 @@ join weft.plans as p
     on p.org_id = w.org_id and p.hash = w.plan_hash
 cross join lateral unnest(p.kinds) as k (kind)
 where d.id = %(id)s::uuid
+    -- these every worker of ours does
+    and k.kind not in ('afl.script', 'afl.prompt')
 group by k.kind, d.org_id
 order by k.kind;
