@@ -34,7 +34,7 @@ ROOT = HERE.parent.parent
 DIST = ROOT / "src" / "weft" / "web" / "dist"
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = "/usr/bin/chromium"
-PATIENCE = int(os.environ.get("H5P","60000"))
+PATIENCE = 60_000
 """Milliseconds after which a test gives up; on a busy machine anything may take ten seconds."""
 
 LINK = "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')) }"
