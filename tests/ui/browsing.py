@@ -34,7 +34,7 @@ ROOT = HERE.parent.parent
 DIST = ROOT / "src" / "weft" / "web" / "dist"
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = "/usr/bin/chromium"
-PATIENCE = int(os.environ.get("H5P","60000"))
+PATIENCE = 60_000
 """Milliseconds after which a test gives up; on a busy machine anything may take ten seconds."""
 
 LINK = "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')) }"
@@ -155,13 +155,13 @@ class Seen:
         wide: int = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         return wide
 
-    def axe(self, *rules: str) -> list[str]:
-        """What axe finds that is serious, by all of its rules or by some."""
+    def axe(self, *rules: str, within: str = "html") -> list[str]:
+        """What axe finds that is serious, by all of its rules or by some, on the page or in a part of it."""
         # the page's policy runs no foreign script; the debugger's own door does
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE.read_text() + "; undefined")
         how = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
-        found = self.page.evaluate("(how) => axe.run(document, how)", how)
+        found = self.page.evaluate("([within, how]) => axe.run(document.querySelector(within), how)", [within, how])
         serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in serious]
 

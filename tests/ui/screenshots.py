@@ -53,6 +53,13 @@ def _search(page: playwright.Page) -> None:
     playwright.expect(page.get_by_role("listbox", name="Found").get_by_role("option").first).to_be_visible()
 
 
+def _zones(page: playwright.Page) -> None:
+    menu = page.get_by_role("button", name="Menu")
+    if menu.is_visible():
+        menu.click()
+    _press("Time zone")(page)
+
+
 DIALOGS: dict[str, tuple[str, Callable[[playwright.Page], None]]] = {
     "help": ("/runs", lambda page: page.keyboard.press("?")), "search": ("/runs", _search),
     "job-new": ("/jobs", _press("New job…")), "dag-trigger": ("/dags/{dag}", _press("Trigger…")),
@@ -60,7 +67,7 @@ DIALOGS: dict[str, tuple[str, Callable[[playwright.Page], None]]] = {
     "run-fork": ("/runs/{approved}", _press("Fork…")), "run-signal": ("/runs/{waiting}", _press("Signal…")),
     "task-new": ("/tasks", _press("Enqueue …")), "key-new": ("/settings?tab=keys", _press("New key …")),
     "dead-discard": ("/dead", _press("Discard all …")),
-    "zones": ("/", _press("Time zone")), "flow-try": ("/flows/{flow}", _press("Try a change")),
+    "zones": ("/", _zones), "flow-try": ("/flows/{flow}", _press("Try a change")),
 }  # fmt: skip
 IN_DOCS = {
     *((name, "light") for name in ("overview", "runs", "run-graph", "run-crashed", "job", "flow", "dead", "workflow-start")),

@@ -126,7 +126,7 @@ async def release(order: str, result: str) -> None:
     """Undoes `reserve`, when the order is not approved or is cancelled."""
 
 
-@app.step(compensate=release)
+@app.step(compensate=release)  # type: ignore[untyped-decorator]
 async def reserve(order: str) -> str:
     await asyncio.sleep(random.uniform(0.2, 1.0))
     return f"a place for {order}"
@@ -138,7 +138,7 @@ async def ship(order: str, item: str) -> str:
     return f"{item} shipped"
 
 
-@app.workflow(signals=["approval"])
+@app.workflow(signals=["approval"])  # type: ignore[untyped-decorator]
 async def order(order: str, items: list[str]) -> list[str]:
     """A durable workflow: a place is reserved, somebody approves (or nobody objects), everything is shipped."""
     await reserve(order)

@@ -89,7 +89,7 @@ export default function Lab() {
     <Page title="AIOpsLab" actions={may(me, "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Submit a problem …</button>}>
       {now && (
         <div className="figures">
-          <Figure name="Solved" value={`${Math.round(now.success_rate * (now.success_rate <= 1 ? 100 : 1))} %`} hint={`${now.total} in 24 hours`} />
+          <Figure name="Solved" value={now.completed + now.failed + now.timeout ? `${Math.round(now.success_rate * (now.success_rate <= 1 ? 100 : 1))} %` : "–"} hint={`${now.total} in 24 hours`} />
           <Figure name="Waiting" value={now.pending} />
           <Figure name="Running" value={now.running} />
           <Figure name="Failed" value={now.failed + now.timeout} hint={now.timeout ? `${now.timeout} took too long` : undefined} tone={now.failed + now.timeout ? "bad" : ""} />

@@ -41,7 +41,7 @@ const RUNS: Column<DagRun>[] = [
   { name: "done", head: "Tasks", right: true, less: true, cell: (run) => `${run.tasks_ended}/${run.tasks_total}` },
   { name: "failed", head: "Failed at", wide: true, less: true, cell: (run) => clean(run.failed_task ?? "") },
   { name: "trigger", head: "Because of", less: true, cell: (run) => run.trigger },
-  { name: "took", head: "Took", right: true, cell: (run) => <Took from={run.started_at} to={run.completed_at} /> },
+  { name: "took", head: "Took", right: true, less: true, cell: (run) => <Took from={run.started_at} to={run.completed_at} /> },
 ];
 
 /** One DAG: its graph, its runs, its versions and what changed between them; a form that starts a run. */

@@ -24,7 +24,7 @@ const COLUMNS: Column<Execution>[] = [
   { name: "status", head: "Status", cell: (one) => <StateBadge state={one.status} hint={one.cancelling ? "cancelling" : null} /> },
   { name: "trigger", head: "Because of", less: true, cell: (one) => one.trigger },
   { name: "attempt", head: "Attempt", right: true, less: true, cell: (one) => one.attempt_number },
-  { name: "took", head: "Took", right: true, cell: (one) => <Took from={one.started_at} to={one.completed_at} /> },
+  { name: "took", head: "Took", right: true, less: true, cell: (one) => <Took from={one.started_at} to={one.completed_at} /> },
   { name: "error", head: "Error", wide: true, less: true, cell: (one) => <span className="quiet">{line(one.error_message ?? "", 140)}</span> },
   { name: "id", head: "Task", less: true, cell: (one) => <Link to={`/tasks/${one.execution_id}`} className="mono">{short(one.execution_id)}</Link> },
 ];
