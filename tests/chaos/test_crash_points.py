@@ -81,6 +81,7 @@ LIMITED = """
     insert into weft.queues (org_id, name, max_running)
     values ('00000000-0000-7000-8000-000000000001', 'limited and empty', 1)
     on conflict do nothing
+    returning name
 """
 
 FORSAKEN = (
