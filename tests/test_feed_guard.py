@@ -22,6 +22,7 @@ EXEMPT = {
     "contrib.aiopslab keep_leases": "only the lease",
     "services fence_task": "only the lease's token",
     "queue count_running_as_limited": "whether a limit counts it, which nobody is shown",
+    "queue count_late_as_limited": "whether a limit counts it, which nobody is shown",
     "queue count_running_of_org": "whether a limit counts it, which nobody is shown",
     # internal columns
     "flows await_run": "only who waits for the run",
@@ -31,10 +32,6 @@ EXEMPT = {
     "flows begin_run": "write_advance follows",
     "flows reopen_run": "write_advance follows",
     "flows renew_runs": "write_workflows follows",
-    # being mended elsewhere: to be taken off this list with that
-    "flows fork_workflow": "mended in another branch",
-    "flows start_workflows": "mended in another branch",
-    "flows abandon_workflows": "mended in another branch",
 }
 """What need not tell, and why."""
 

@@ -130,11 +130,17 @@ copied as (
         and s.number < %(before)s
         and s.state <> 'pending'
         and s.node <> all(%(without)s::text[])
+    returning id
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'runs', 'INSERT', array[f.id]
+    select k.table_name, 'INSERT', array[f.id]
     from forked as f
+    cross join (values ('runs'), ('tasks')) as k (table_name)
+    union all
+    select 'steps', 'INSERT', case when count(*) <= 100 then array_agg(c.id) end
+    from copied as c
+    having count(*) > 0
 ),
 task as (
     insert into weft.tasks (id, org_id, kind, queue, lane, payload, attempt, uncounted)

@@ -49,9 +49,11 @@ task as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'runs', 'INSERT', case when count(*) <= 100 then array_agg(r.id) end
+    -- a run and its task have one id
+    select k.table_name, 'INSERT', case when count(*) <= 100 then array_agg(r.id) end
     from run as r
-    having count(*) > 0
+    cross join (values ('runs'), ('tasks')) as k (table_name)
+    group by k.table_name
 ),
 woken as (
     select weft.wake(%(org)s::uuid, c.queue)
@@ -279,12 +281,19 @@ with free as materialized (
         on t.id = any(array[v.id])
     where t.lease_token = v.token
     for no key update of t skip locked
+),
+changed as (
+    update weft.tasks as t
+    set progress_message = nullif(f.doing, '')
+    from free as f
+    where t.id = any(array[f.id])
+    returning t.id
+),
+feed as (
+    -- use: tell_tasks
 )
-update weft.tasks as t
-set progress_message = nullif(f.doing, '')
-from free as f
-where t.id = any(array[f.id])
-returning t.id::text;
+select c.id::text
+from changed as c;
 
 -- Nobody holds a run's past against it once it has got further.
 -- name: forgive
@@ -314,77 +323,6 @@ set params = v.params::jsonb,
     config = (r.config - 'dice') || jsonb_build_object('life', coalesce((r.config ->> 'life')::integer, 0) + 1)
 from unnest(%(ids)s::uuid[], %(params)s::text[]) as v (id, params)
 where r.id = any(array[v.id]);
-
--- The task of a run ended without the run: its worker was lost too often, or somebody cancelled the task itself. If the run
--- has done what can be undone it gets its task back, for that; once. Else it is over, and its parent is told.
--- name: abandon_workflows
-with gone as materialized (
-    select
-        r.id, r.org_id, r.parent_run_id, r.config ->> 'place' as place, u.names,
-        u.names is not null and r.state <> 'compensating' as undo,
-        case
-            when r.state <> 'compensating' then v.state
-            when u.names is null then 'compensated'
-            else 'failed'
-        end as state,
-        case
-            when r.state <> 'compensating' then v.error::jsonb
-            when u.names is null then r.error
-            else coalesce(r.error, '{}') || jsonb_build_object('not_undone', u.names)
-        end as error
-    from unnest(%(ids)s::uuid[], %(states)s::text[], %(errors)s::text[]) as v (id, state, error)
-    join weft.runs as r
-        on r.id = any(array[v.id])
-    cross join lateral (
-        select array_agg(regexp_replace(s.node, '#[^#]*$', '') order by s.number desc) as names
-        from weft.steps as s
-        where s.run_id = r.id and s.operation <> 'compensation' and s.state = 'completed' and s.params is not null
-    ) as u
-    where r.kind = 'workflow' and r.finished_at is null
-    for update of r
-),
-past as (
-    delete from weft.task_history as h
-    using gone as g
-    where g.undo and h.org_id = g.org_id and h.id = g.id
-    returning h.id, h.org_id, h.kind, h.queue, h.lane, h.payload, h.urgency, h.correlation_id, h.trace_parent
-),
-task as (
-    insert into weft.tasks (
-        id, org_id, kind, queue, lane, payload, urgency, correlation_id, trace_parent, attempt, uncounted)
-    select
-        p.id, p.org_id, p.kind, p.queue, p.lane, p.payload, p.urgency, p.correlation_id, p.trace_parent, 1, 1
-    from past as p
-    returning org_id, lane
-),
-run as (
-    update weft.runs as r
-    set state = case when g.undo then 'compensating' else g.state end,
-        error = g.error,
-        finished_at = case when not g.undo then weft.now() end,
-        reruns = r.reruns + g.undo::integer
-    from gone as g
-    where r.id = any(array[g.id])
-),
-forgotten as (
-    delete from weft.messages as m
-    using gone as g
-    where not g.undo and m.run_id = g.id
-),
-sent as (
-    insert into weft.messages (run_id, org_id, kind, name, error)
-    select g.parent_run_id, g.org_id, 'child', g.id::text, coalesce(g.error, '{}') || jsonb_build_object('state', g.state)
-    from gone as g
-    where not g.undo and g.place is not null and g.parent_run_id is not null
-),
-feed as (
-    insert into weft.change_inbox (table_name, op, ids)
-    select 'runs', 'UPDATE', case when count(*) <= 100 then array_agg(g.id) end
-    from gone as g
-    having count(*) > 0
-)
-select weft.wake(t.org_id, t.lane)
-from task as t;
 
 -- name: next_workflow_due
 select t.run_at
