@@ -1,6 +1,7 @@
 """Rounds of the claimer, one at a time, on a real database; nothing runs beside it."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -62,6 +63,18 @@ async def test_what_comes_before_the_mark_is_found_when_nothing_comes_after_it(d
     assert urgent in waiting(claimer)
 
 
+async def test_what_a_look_sees_is_claimed_though_it_is_before_the_mark(database: Database) -> None:
+    """A task that was given back has its old place. While nobody notifies us, most looks leave the marks alone."""
+    claimer = made(database)
+    await put(database, priority=10)
+    assert await claimer.once() == 1
+    claimer._wakefulness.asleep = False
+    [given_back] = await put(database, priority=90)
+    claimer._looked = time.monotonic() - 0.5
+    assert await claimer.once() == 1
+    assert given_back in waiting(claimer)
+
+
 async def test_limited_work_is_claimed_from_its_mark_on_and_what_came_before_it_is_found_all_the_same(
     database: Database,
 ) -> None:
@@ -74,6 +87,10 @@ async def test_limited_work_is_claimed_from_its_mark_on_and_what_came_before_it_
     [urgent] = await put(database, priority=90)
     # from the mark on: the two that are left; one fewer than asked for, so the next begins at the beginning
     assert await claimer.claim_special() == 2 and not claimer._special_marks
+    assert await claimer.claim_special() == 1
+    assert urgent in waiting(claimer)
+    [urgent] = await put(database, priority=90)
+    # nothing comes after the mark: what is before it is asked for at once
     assert await claimer.claim_special() == 1
     assert urgent in waiting(claimer)
 

@@ -237,7 +237,11 @@ class Claimer:
             self._warm.forget(_LOOK_CHEAP / self._look_cost)
         if ((look_now and soon) or now - self._looked >= every) and (self._warm or self._special):
             forget = look_now or self.asleep or now - self._forgot >= _LOOK_EVERY
-            return await self._claim_plain(now) if await self._look(now, forget=forget) else 0
+            got = await self._claim_plain(now) if await self._look(now, forget=forget) else -1
+            if got == 0 and not forget and soon:  # what the look saw is before the marks
+                self._warm.forget(1.0)
+                got = await self._claim_plain(now)
+            return max(got, 0)
         told = await self._claim_named(named, now) if named else 0
         if told and not unnamed:
             return told
@@ -304,8 +308,7 @@ class Claimer:
                 # only as many as runners are about to become free for: else other workers may be sooner
                 got = await self._claim(self._warm.newcomers(self._buffer.orgs, room=self._soon()), time.monotonic())
                 if got and self._warm.more:
-                    # there is more where this came from: not only when the next poll is due
-                    self.nudge()
+                    self.nudge()  # there is more where this came from
             except errors.WeftError as error:
                 log.warning("cannot look in on the other orgs: %s", error)
                 await asyncio.sleep(_AFTER_AN_ERROR)
@@ -363,7 +366,7 @@ class Claimer:
         if taken.tasks or taken.contended or taken.short:
             # else nothing is there, or no room: the next look, or a place that becomes free, tells when to try again
             self._special_found.set()
-        return len(taken.tasks)
+        return len(taken.tasks) if taken.tasks or not taken.short else await self.claim_special()
 
     async def _note(self, got: int) -> bool:
         """Keeps the word in the node row true. Answers whether it has just said that it sleeps."""
