@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from weft.queue import lanes
 from weft.queue.lanes import Lane, Mark
 from weft.queue.model import Claimed
-from weft.worker.claimer import BATCH, portion
-from weft.worker.warm import WarmLanes
+from weft.worker.warm import BATCH, WarmLanes, portion
 
 THEN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 ids = st.integers(0, 30).map(str)

@@ -27,13 +27,9 @@ from weft.queue.model import Claimed
 from weft.settle import rescue
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
-from weft.worker.warm import Place, WarmLanes
+from weft.worker.warm import BATCH, Place, WarmLanes, portion
 
 log = logging.getLogger("weft.worker")
-
-BATCH = 1000
-"""Most tasks per claim. Rows are updated by ctid, so the plan does not depend on it. Larger than 500
-looked better in a few trials on a loaded machine; nothing finer is known."""
 
 _LOOK_EVERY = 1.0
 _LOOK_AWAKE = 0.2
@@ -46,15 +42,7 @@ _SCOUT_EVERY = 0.005
 _WAIT_FOR_ROOM = 0.02
 _POLL_BUSY = 0.002
 _AFTER_AN_ERROR = 0.5
-_QUICK = 1500
-"""Room that only handlers make which do next to nothing; then the largest batch is the quickest."""
-_LEAST = 100
 _SPECIAL_PAUSE = 0.005
-
-
-def portion(room: int) -> int:
-    """How much of the room one claim fills. Where handlers take their time a quarter: a claim holds up the others."""
-    return min(room, BATCH) if room >= _QUICK else min(room, max(room // 4, _LEAST))
 
 
 class LanesServed(TypedDict):
@@ -249,6 +237,14 @@ class Claimer:
         if got == 0 and self._room() > 0 and soon and await self._look(now):
             got = await self._claim_plain(now)
         return told + got
+
+    async def thoroughly(self) -> int:
+        """Whatever is there for us, from the beginning of every lane, whatever that costs: for who ends if it is nothing."""
+        now = time.monotonic()
+        await self._look(now)
+        self._warm.forget(1.0)
+        self._special_marks = {}
+        return await self._claim_plain(now) + await self.claim_special()
 
     async def _look(self, now: float, *, forget: bool = True) -> bool:
         """Finds every lane with ready work, and forgets the marks, if wanted; answers whether there is work for a claim.

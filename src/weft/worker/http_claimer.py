@@ -87,6 +87,9 @@ class HttpClaimer:
         """A server's answer has all kinds of work in it."""
         return 0
 
+    async def thoroughly(self) -> int:
+        return await self.once()
+
     async def more_like(self, first: Claimed, *, at_most: int) -> list[Claimed]:
         """Claims more of the same kind for a batch handler that is about to be called."""
         if first.losses or first.concurrency_key is not None or self._stopped:

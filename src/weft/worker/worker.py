@@ -129,8 +129,9 @@ class Worker:
                 if calm or time.monotonic() - looked > _LET_IN:
                     await let_in()
                     looked = time.monotonic()
-                got = await self._claimer.once() + await self._claimer.claim_special()
-                if calm and not got:
+                if not calm:
+                    got = await self._claimer.once() + await self._claimer.claim_special()
+                elif not (got := await self._claimer.thoroughly()):
                     return self._reporter.settled
                 pause = _GLANCE if got or calm else min(pause * 1.5, _LET_IN)
                 await asyncio.sleep(pause)
