@@ -12,6 +12,8 @@ export interface Read<T> {
   error: Refused | null;
   loading: boolean;
   again: () => void;
+  /** The same, answered when it has been read. */
+  anew: () => Promise<void>;
 }
 
 /** Reads a path; null: nothing to read yet. Reads again when path or args change, or when told. With `keep` what was read
@@ -21,7 +23,7 @@ export function useRead<T>(path: string | null, args: Args = {}, keep = false): 
   const [state, setState] = useState<{ key: string | null; data: T | null; error: Refused | null }>({ key: null, data: null, error: null });
   const asked = useRef({ path, args });
   asked.current = { path, args };
-  const reads = useRef<() => unknown>(nothing);
+  const reads = useRef<() => Promise<void>>(nothing);
   useEffect(() => {
     const { path: from, args: with_ } = asked.current;
     if (key === null || from === null) return;
@@ -35,16 +37,17 @@ export function useRead<T>(path: string | null, args: Args = {}, keep = false): 
           setState((was) => ({ key, data: was.key === key ? was.data : null, error: asRefused(error) }));
       }
     });
-    reads.current();
+    void reads.current();
     return () => {
       reads.current = nothing;
       stop.abort();
     };
   }, [key]);
-  const again = useCallback(() => reads.current(), []);
+  const anew = useCallback(() => reads.current(), []);
+  const again = useCallback(() => void anew(), [anew]);
   const fresh = state.key === key;
   const kept = fresh || (keep && path !== null && state.key !== null && state.key.startsWith(`${path}{`));
-  return { data: kept ? state.data : null, error: fresh ? state.error : null, loading: key !== null && !fresh, again };
+  return { data: kept ? state.data : null, error: fresh ? state.error : null, loading: key !== null && !fresh, again, anew };
 }
 
 export interface Listed<T> {
@@ -54,6 +57,7 @@ export interface Listed<T> {
   more: boolean;
   next: () => void;
   again: () => void;
+  anew: () => Promise<void>;
 }
 
 /** A list that grows page by page. `again` reads what is shown, or the newest 500 of it. */
@@ -63,7 +67,7 @@ export function usePages<T>(path: string | null, args: Args = {}, limit = 100): 
     key: null, items: [], cursor: null, error: null,
   });
   const [busy, setBusy] = useState(false);
-  const reads = useRef<() => unknown>(nothing);
+  const reads = useRef<() => Promise<void>>(nothing);
   const now = useRef({ path, args, key, shown: 0, cursor: null as string | null });
   now.current = { path, args, key, shown: state.key === key ? state.items.length : 0, cursor: state.cursor };
   useEffect(() => {
@@ -95,7 +99,7 @@ export function usePages<T>(path: string | null, args: Args = {}, limit = 100): 
           setState((was) => ({ ...(was.key === key ? was : { items: [], cursor: null }), key, error: asRefused(error) }));
       }
     });
-    reads.current();
+    void reads.current();
     return () => {
       reads.current = nothing;
       stop.abort();
@@ -113,13 +117,14 @@ export function usePages<T>(path: string | null, args: Args = {}, limit = 100): 
       )
       .finally(() => setBusy(false));
   }, [busy, limit]);
-  const again = useCallback(() => reads.current(), []);
+  const anew = useCallback(() => reads.current(), []);
+  const again = useCallback(() => void anew(), [anew]);
   const fresh = state.key === key;
   return {
     items: fresh ? state.items : [], error: fresh ? state.error : null,
     // nothing yet, but not everything has been looked at
     loading: key !== null && (!fresh || (state.items.length === 0 && state.cursor !== null && state.error === null)),
-    more: fresh && state.cursor !== null, next, again,
+    more: fresh && state.cursor !== null, next, again, anew,
   };
 }
 
@@ -180,7 +185,7 @@ export function useEvery(call: () => void, every: number): void {
 
 /** `call`, at once while changes are few and then at most every `every` milliseconds, more rarely where its reads take long: lists
     must not be read for each of a thousand changes. */
-export function useCalm(call: () => unknown, every = 250): () => void {
+export function useCalm(call: () => void | Promise<void>, every = 250): () => void {
   const last = useRef(call);
   last.current = call;
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -205,7 +210,7 @@ export function useCalm(call: () => unknown, every = 250): () => void {
 const TOGETHER = 5;
 /** Rows of one page, as the server allows. */
 const MOST = 500;
-const nothing = (): void => undefined;
+const nothing = (): Promise<void> => Promise.resolve();
 
 export function asRefused(error: unknown): Refused {
   return error instanceof Refused ? error : new Refused(0, "ERROR", String(error), "", null);

@@ -47,7 +47,7 @@ export default function Dead() {
   const list = usePages<TaskRow>("/v1/dead", wanted);
   const [chosen, setChosen] = useState<Set<string>>(new Set());
   const me = useMe();
-  const calm = useCalm(list.again);
+  const calm = useCalm(list.anew);
   useChange("dead", {}, calm);
   useChange("counts", {}, calm);
   const filter = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value)) as Record<string, Json>;

@@ -36,7 +36,7 @@ export default function LabTaskPage({ match }: { match: Match }) {
   const id = match["id"] ?? "";
   const me = useMe();
   const task = useRead<Details>(`/aiopslab/tasks/${id}`, {}, true);
-  const calm = useCalm(task.again);
+  const calm = useCalm(task.anew);
   useChange(task.data ? "task" : null, { id }, calm);
   const crumbs = [{ to: "/lab", text: "AIOpsLab" }];
   const { data } = task;

@@ -42,7 +42,7 @@ export default function QueuePage({ match }: { match: Match }) {
   const calm = useCalm(() => setTurn((n) => n + 1), 2000);
   useChange("counts", {}, calm);
   // its settings are not in the feed of tasks
-  useChange("queues", {}, useCalm(read.again));
+  useChange("queues", {}, useCalm(read.anew));
   if (read.error && !queue) return <Page title={name} crumbs={[{ to: "/queues", text: "Queues" }]}><Failure of={read.error} again={read.again} /></Page>;
   if (!queue) return <Page title={name} crumbs={[{ to: "/queues", text: "Queues" }]}><Loading /></Page>;
   const save = async (value: Record<string, Json>): Promise<void> => {

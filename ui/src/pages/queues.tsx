@@ -14,7 +14,7 @@ import { told } from "../parts/toast";
 export default function Queues() {
   const me = useMe();
   const list = usePages<Queue>("/v1/queues", {}, 200);
-  const calm = useCalm(list.again);
+  const calm = useCalm(list.anew);
   useChange("queues", {}, calm);
   useChange("counts", {}, calm);
   return (

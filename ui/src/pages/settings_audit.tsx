@@ -54,7 +54,7 @@ async function verify(): Promise<Verified> {
 
 export function Audit() {
   const list = usePages<Entry>("/v1/audit", useFilters(FILTERS));
-  useChange("audit", {}, useCalm(list.again));
+  useChange("audit", {}, useCalm(list.anew));
   const [open, setOpen] = useState<Entry | null>(null);
   const [checked, setChecked] = useState<Verified | null>(null);
   const check = async (): Promise<void> => {

@@ -30,7 +30,7 @@ export function Keys() {
   const me = useMe();
   const writes = may(me, "key.write");
   const list = usePages<Key>("/v1/keys");
-  useChange("audit", {}, useCalm(list.again));
+  useChange("audit", {}, useCalm(list.anew));
   const [making, setMaking] = useState(false);
   const [shown, setShown] = useState<string | null>(null);
   const roles = ["reader", "writer", "worker", "admin", ...(me?.role === "operator" ? ["operator"] : [])];

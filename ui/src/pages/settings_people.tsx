@@ -94,7 +94,7 @@ export function Users() {
 export function Roles() {
   const writes = may(useMe(), "role.write");
   const list = usePages<Role>("/v1/roles");
-  useChange("audit", {}, useCalm(list.again));
+  useChange("audit", {}, useCalm(list.anew));
   const [making, setMaking] = useState(false);
   const add = async (value: Record<string, Json>): Promise<void> => {
     await post("/v1/roles", value);

@@ -29,7 +29,7 @@ const VALUE: Schema["properties"] = {
 export function Secrets() {
   const writes = may(useMe(), "secret.write");
   const list = usePages<Secret>("/v1/secrets");
-  useChange("audit", {}, useCalm(list.again));
+  useChange("audit", {}, useCalm(list.anew));
   const [editing, setEditing] = useState<Secret | "new" | null>(null);
   const keep = async ({ name, ...body }: Record<string, Json>): Promise<void> => {
     const of = editing && editing !== "new" ? editing.name : String(name);

@@ -22,7 +22,7 @@ export function You() {
   const me = useMe();
   const [all, setAll] = useParam("everybodys");
   const list = usePages<Login>("/v1/sessions", { everybodys: all ? true : undefined });
-  useChange("audit", {}, useCalm(list.again));
+  useChange("audit", {}, useCalm(list.anew));
   const end = (one: Login): void => void confirmed(
     { title: "End this session?", verb: "End it", danger: true, text: `${one.actor} is logged out there within a second.` },
     () => act(`/v1/sessions/${one.id}`, "DELETE"), "Ended").then(list.again);

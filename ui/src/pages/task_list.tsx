@@ -33,7 +33,7 @@ export function TaskList({ queue }: { queue?: string }) {
   const list = usePages<TaskRow>("/v1/tasks", wanted);
   const [chosen, setChosen] = useState<Set<string>>(new Set());
   const me = useMe();
-  const calm = useCalm(list.again);
+  const calm = useCalm(list.anew);
   useChange("tasks", { limit: 1, ...(queue ? { queue } : {}) }, calm);
   useChange("counts", {}, calm);
   const many = async (verb: string, deed: string): Promise<void> => {

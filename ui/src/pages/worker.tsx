@@ -13,7 +13,7 @@ export default function Worker({ match }: { match: Match }) {
   const id = match["id"] ?? "";
   const me = useMe();
   const { data, error, again } = useRead<Node>(`/v1/nodes/${id}`, {}, true);
-  const calm = useCalm(again);
+  const calm = useCalm(again, 1000);
   useChange("nodes", {}, calm, 2500);
   const crumbs = [{ to: "/workers", text: "Workers" }];
   if (!data) return <Page title="Worker" crumbs={crumbs}>{error ? <Failure of={error} again={again} /> : <Loading />}</Page>;

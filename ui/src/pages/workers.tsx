@@ -17,7 +17,7 @@ export default function Workers() {
   const me = useMe();
   const [dead, setDead] = useParam("dead");
   const list = usePages<Node>("/v1/nodes", { status: dead ? ["starting", "active", "draining", "dead"] : ["starting", "active", "draining"] });
-  const calm = useCalm(list.again);
+  const calm = useCalm(list.anew);
   useChange("nodes", {}, calm, 2500);
   const columns: Column<Node>[] = list.items.some((one) => drains(me, one)) ? [...COLUMNS, {
     name: "deeds", head: <span className="unseen">Actions</span>, right: true, less: true,

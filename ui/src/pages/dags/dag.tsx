@@ -48,7 +48,7 @@ const RUNS: Column<DagRun>[] = [
 export default function DagPage({ match }: { match: Match }) {
   const id = encodeURIComponent(match["id"] ?? "");
   const read = useRead<WholeDag>(`/v1/dags/${id}`);
-  useChange("definitions", {}, useCalm(read.again, 500), 5000);
+  useChange("definitions", {}, useCalm(read.anew, 500), 5000);
   const me = useMe();
   const [open, setOpen] = useState(false);
   const crumbs = [{ to: "/dags", text: "DAGs" }];
@@ -108,7 +108,7 @@ function Shape({ tasks }: { tasks: DagTask[] }) {
 
 function Runs({ id, name }: { id: string; name: string }) {
   const runs = usePages<DagRun>(`/v1/dags/${id}/runs`);
-  useChange("runs", {}, useCalm(runs.again));
+  useChange("runs", {}, useCalm(runs.anew));
   if (runs.error) return <Failure of={runs.error} again={runs.again} />;
   if (runs.loading) return <Loading />;
   if (runs.items.length === 0) return <Empty title="It has not run yet" command={`weft dag trigger ${clean(name)}`} />;

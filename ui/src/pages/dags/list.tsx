@@ -24,7 +24,7 @@ const COLUMNS: Column<Dag>[] = [
 export default function Dags() {
   const filters = useFilters(FILTERS);
   const dags = usePages<Dag>("/v1/dags", filters);
-  useChange("definitions", {}, useCalm(dags.again, 500), 5000);
+  useChange("definitions", {}, useCalm(dags.anew, 500), 5000);
   return (
     <Page title="DAGs">
       <Filters filters={FILTERS} />

@@ -93,7 +93,7 @@ function Shape({ parts, facet }: { parts: Parts; facet: string }) {
 function Runs({ names }: { names: string[] }) {
   const [name, setName] = useParam("runs-of", names[0] ?? "");
   const runs = usePages<Run>("/v1/runs", { kind: "flow", name });
-  useChange("runs", {}, useCalm(runs.again));
+  useChange("runs", {}, useCalm(runs.anew));
   return (
     <>
       {names.length > 1 && <label className="inline">Of{" "}<select value={name} onChange={(event) => setName(event.target.value)}>{names.map((one) => <option key={one}>{clean(one)}</option>)}</select></label>}

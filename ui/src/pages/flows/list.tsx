@@ -28,7 +28,7 @@ const COLUMNS: Column<Flow>[] = [
 export default function Flows() {
   const filters = useFilters(FILTERS);
   const flows = usePages<Flow>("/v1/flows", filters);
-  useChange("definitions", {}, useCalm(flows.again, 500), 5000);
+  useChange("definitions", {}, useCalm(flows.anew, 500), 5000);
   const [trying, setTrying] = useState(false);
   return (
     <Page title="Flows" actions={may(useMe(), "flow.check") && <button type="button" onClick={() => setTrying(!trying)}>{trying ? "Back to the list" : "Check a program…"}</button>}>

@@ -12,7 +12,7 @@ import { useNow } from "../../parts/time";
 /** Which jobs fire in each hour of the coming day, in the chosen zone. */
 export function Calendar() {
   const read = useRead<{ items: Coming[]; truncated?: boolean }>("/v1/jobs/upcoming", { hours: 24, limit: 500 });
-  useChange("jobs", {}, useCalm(read.again, 2000), 30_000);
+  useChange("jobs", {}, useCalm(read.anew, 2000), 30_000);
   const shown = useStore(zone);
   const now = Math.floor(useNow() / 60_000) * 60_000;
   if (read.error) return <Failure of={read.error} again={read.again} />;

@@ -36,7 +36,7 @@ export default function JobPage({ match }: { match: Match }) {
   const preview = useRead<{ times: string[]; words: string; timezone: string }>(job.data?.job_type === "CRON" ? `/v1/jobs/${id}/preview` : null, { n: 10 });
   const executions = usePages<Execution>(`/v1/jobs/${id}/executions`);
   useChange("job", { id: match["id"] ?? "" }, useCalm(() => { job.again(); executions.again(); }, 800));
-  useChange("tasks", { limit: 1 }, useCalm(executions.again, 1500));
+  useChange("tasks", { limit: 1 }, useCalm(executions.anew, 1500));
   const { again } = preview;
   const next = job.data?.next_run_time;
   useEffect(again, [again, next]);

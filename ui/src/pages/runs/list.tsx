@@ -53,7 +53,7 @@ export default function Runs() {
     // eslint-disable-next-line react-hooks/exhaustive-deps -- filters is made anew each time; its text is what counts
   }, [JSON.stringify(filters), since]);
   const runs = usePages<Run>("/v1/runs", args);
-  useChange("runs", {}, useCalm(runs.again));
+  useChange("runs", {}, useCalm(runs.anew));
   const me = useMe();
   const [chosen, choose] = useState<Set<string>>(new Set());
   const marked = runs.items.filter((run) => chosen.has(run.id));

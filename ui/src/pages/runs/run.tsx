@@ -40,7 +40,7 @@ export default function RunPage({ match }: { match: Match }) {
   const plan = useRead<Plan>(`/v1/runs/${encodeURIComponent(id)}/graph`);
   useEffect(() => void load(), []);
   const live = useLive<{ run: Run; changed: number }>("run", { id });
-  const again = useCalm(read.again);
+  const again = useCalm(read.anew);
   const pushed = live.data?.run ?? null;
   const run = whole(pushed, read.data);
   // its output comes, or goes with a rerun, when its state changes: a push that leaves it out only says so

@@ -19,7 +19,7 @@ const COLUMNS: Column<Workflow>[] = [
 /** Workflows that workers have declared. */
 export default function Workflows() {
   const found = usePages<Workflow>("/v1/workflows");
-  useChange("definitions", {}, useCalm(found.again, 500), 5000);
+  useChange("definitions", {}, useCalm(found.anew, 500), 5000);
   return (
     <Page title="Workflows">
       {found.error && <Failure of={found.error} again={found.again} />}

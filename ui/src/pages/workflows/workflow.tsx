@@ -30,8 +30,8 @@ export default function WorkflowPage({ match }: { match: Match }) {
   const name = match["name"] ?? "";
   const read = useRead<{ items: Workflow[] }>("/v1/workflows", { limit: 500 });
   const runs = usePages<Run>("/v1/runs", { kind: "workflow", name });
-  useChange("runs", {}, useCalm(runs.again));
-  useChange("definitions", {}, useCalm(read.again, 500), 5000);
+  useChange("runs", {}, useCalm(runs.anew));
+  useChange("definitions", {}, useCalm(read.anew, 500), 5000);
   const me = useMe();
   const [open, setOpen] = useState(false);
   const crumbs = [{ to: "/workflows", text: "Workflows" }];
