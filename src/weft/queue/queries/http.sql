@@ -59,7 +59,7 @@ found as (
 )
 select
     f.lane,
-    %(org)s,
+    %(org)s::uuid::text,
     f.plain,
     1,
     coalesce(bool_or(o.max_concurrent is not null), false)
