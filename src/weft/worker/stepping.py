@@ -117,7 +117,8 @@ class Stepping:
                     if record is not None and await patiently(partial(self._is_there, live, record)):
                         return record
                 except errors.Unavailable as error:
-                    if not _is_away(error):
+                    # after the step's last word it is our own statement that waited in vain or in a circle
+                    if record is None and not _is_away(error):
                         raise
                 live.committing.discard(position)
                 await asyncio.sleep(pause)
