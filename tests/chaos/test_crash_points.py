@@ -226,7 +226,7 @@ async def test_workers_that_die_while_they_ready_successors_run_each_node_once_a
                 await app.dags.trigger("diamond")
             witness.harmed.add(await die(watched_crowd, point, "--no-lead"))
             # a task that several of them had in their hands is not to be taken for what kills them
-            rows(witness.url, "update weft.tasks set losses = 0, plain = true where losses > 0")
+            rows(witness.url, "update weft.tasks set losses = 0, plain = true where losses > 0 returning id")
     await watched_crowd.start("--no-lead")
     open_runs = "select count(*) from weft.runs where finished_at is null"
     await until(lambda: value(witness.url, open_runs) == 0, within=120)
