@@ -15,7 +15,7 @@ from witness import Witness
 
 from weft import flows
 from weft.db import statements
-from weft.flows import course
+from weft.flows import beginning
 
 FLOWS = statements.load("weft.flows")
 PROGRAM = """
@@ -44,7 +44,7 @@ STATEMENTS = (
 POINTS = [dataclasses.replace(one, side=side, place=place) for one in STATEMENTS for side in SIDES for place in PLACES]
 
 ELSEWHERE = {
-    "take_facts", "write_advance",  # test_runs_cut.py
+    "take_facts", "write_advance", "complete_steps",  # test_runs_cut.py
     "save_program", "save_statements", "save_workflows",  # of clients, in one transaction
 }  # fmt: skip
 """Statements that advance runs or keep programs, change something, and are not cut here."""
@@ -53,7 +53,8 @@ ELSEWHERE = {
 def test_every_statement_of_afl_that_changes_something_is_cut_or_said_not_to_be() -> None:
     changes = re.compile(r"\b(insert into|update|delete from) weft\.")
     folder = Path(flows.__file__).parent / "queries"
-    names = re.findall(r"-- name: (\w+)", "".join((folder / f"{one}.sql").read_text() for one in ("advance", "programs")))
+    texts = [(folder / f"{one}.sql").read_text() for one in ("advance", "ended", "programs")]
+    names = re.findall(r"-- name: (\w+)", "".join(texts))
     cut = {one.statement for one in STATEMENTS}
     assert {one for one in names if changes.search(FLOWS.texts[one]) and sent(FLOWS.texts[one]) not in cut} == ELSEWHERE
 
@@ -69,8 +70,8 @@ async def test_a_connection_cut_while_afl_runs_go_on_changes_no_outcome(
     witness: Witness, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # so that little is enough to be cut into several advances
-    monkeypatch.setattr(course, "SLICE", 20)
-    monkeypatch.setattr(course, "MOST_MADE", 50)
+    monkeypatch.setattr(beginning, "SLICE", 20)
+    monkeypatch.setattr(beginning, "MOST_MADE", 50)
     async with cutting.scene(witness, folder) as scene:
         await scene.safe.flows.save(source=PROGRAM, name="flow")
         for point in POINTS:

@@ -22,6 +22,10 @@ async def trigger(scene: Scene) -> None:
     await scene.safe.dags.trigger("diamond")
 
 
+async def fail(scene: Scene) -> None:
+    await scene.safe.dags.trigger("failing")
+
+
 async def tell(scene: Scene) -> None:
     """A run that somebody else has left a fact for, of no step, so that it means nothing."""
     made = await scene.safe.dags.trigger("diamond")
@@ -34,7 +38,8 @@ LEFT = (
 )
 STATEMENTS = (
     Point("lock of a run", sent(FLOWS.lock_runs), trigger),
-    Point("ends of a run's tasks", sent(QUEUE.finish_held), trigger),
+    Point("ends of a run's tasks and steps", sent(FLOWS.complete_steps), trigger),
+    Point("ends of a run's tasks that fail", sent(QUEUE.finish_held), fail),
     Point("steps of a run", sent(FLOWS.load_told), trigger),
     Point("facts that others left", sent(FLOWS.take_facts), tell),
     Point("what follows", sent(FLOWS.write_advance), trigger),
@@ -47,6 +52,14 @@ POINTS = [dataclasses.replace(one, side=side, place=place) for one in STATEMENTS
 def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="weft-cuts-") as made:
         yield Path(made)
+
+
+def failing() -> dict[str, Any]:
+    return {
+        "name": "failing", "max_active_runs": 1000,
+        "tasks": [{"name": "a", "payload": {"task": "checked", "args": {"k": "a", "fail": 100}},
+                   "retry_config": {"max_attempts": 1}}],
+    }  # fmt: skip
 
 
 def diamond() -> dict[str, Any]:
@@ -67,13 +80,14 @@ async def test_a_connection_cut_while_runs_go_on_loses_no_node_and_runs_none_twi
 ) -> None:
     async with cutting.scene(witness, folder) as scene:
         await scene.safe.dags.create(diamond())
+        await scene.safe.dags.create(failing())
         for point in POINTS:
             await scene.suffer(point)
         await until(lambda: value(witness.url, "select count(*) from weft.runs where finished_at is null") == 0, within=120)
-    [(runs, completed)] = rows(
-        witness.url, "select count(*)::integer, (count(*) filter (where state = 'completed'))::integer from weft.runs"
-    )
-    assert runs == completed >= len(POINTS)
+    found = dict(rows(witness.url, "select name || ' ' || state, count(*)::integer from weft.runs group by 1"))
+    assert found.keys() == {"diamond completed", "failing failed"}
+    runs = found["diamond completed"]
+    assert sum(found.values()) >= len(POINTS)
     ended = "select count(*)::integer, count(distinct step_id)::integer from weft.task_history where state = 'completed'"
     assert rows(witness.url, ended) == [(5 * runs, 5 * runs)]
     assert value(witness.url, "select count(*) from weft.tasks") == 0

@@ -23,6 +23,8 @@ from weft.api import policy, routes
 from weft.base import ids
 from weft.db import statements
 from weft.db.tx import Tx
+from weft.flows import ended
+from weft.flows.ended import Completed
 from weft.queue import finish, lease, orphans, remote, tasks
 from weft.queue.finish import Ended
 from weft.queue.lease import Line, Progress
@@ -104,8 +106,13 @@ def ends(how: outcome.How) -> "Call":
 
 async def end_with_the_lock(tx: Tx, stale: Claimed) -> bool:
     """As one who holds the lock of its run."""
-    ended = Ended(stale.id, stale.token, "completed", None, '"too late"', None, None)
-    return bool(await finish.finish_held(tx, [ended], held=[]))
+    late = Ended(stale.id, stale.token, "completed", None, '"too late"', None, None)
+    return bool(await finish.finish_held(tx, [late], held=[]))
+
+
+async def end_with_its_step(tx: Tx, stale: Claimed) -> bool:
+    """The same, where its step ends with it."""
+    return bool(await ended.complete(tx, [Completed(stale.id, stale.token, '"too late"', None)]))
 
 
 def ends_over_http(how: outcome.How, signed: bool) -> "Call":
@@ -120,7 +127,7 @@ def ends_over_http(how: outcome.How, signed: bool) -> "Call":
 Call = Callable[[Tx, Claimed], Awaitable[bool]]
 CALLS: dict[str, Call] = {
     "log": write_log, "progress": report, "heartbeat": extend, "fetch": fetch, "verify": verify, "give back": give_back,
-    "settle with a run's lock": end_with_the_lock,
+    "settle with a run's lock": end_with_the_lock, "settle with its step": end_with_its_step,
     **{f"settle: {how}": ends(how) for how in HOWS},
     **{f"settle for HTTP, {'signed' if signed else 'by its ids'}: {how}": ends_over_http(how, signed)
        for how in HOWS for signed in (True, False)},

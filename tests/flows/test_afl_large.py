@@ -6,7 +6,7 @@ import pytest
 
 from weft import App
 from weft.base import ids
-from weft.flows import chores, course, look
+from weft.flows import beginning, chores, look
 from weft.testing import inline
 
 WORK = """namespace n { event facet Work(v: String) => (n: Int)
@@ -21,14 +21,14 @@ async def test_a_foreach_is_opened_in_windows(database_url: str) -> None:
         async with app.tx() as tx:
             made = await tx.value("select count(*) from weft.steps where run_id = %(run)s", {"run": run.id})
             waiting = await tx.value("select count(*) from weft.tasks where run_id = %(run)s", {"run": run.id})
-        assert waiting == course.SLICE and made <= 2 * course.SLICE + 2
+        assert waiting == beginning.SLICE and made <= 2 * beginning.SLICE + 2
 
 
 async def test_an_advance_that_makes_much_leaves_the_rest_for_the_next(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(course, "MOST_MADE", 100)
-    monkeypatch.setattr(course, "SLICE", 20)
+    monkeypatch.setattr(beginning, "MOST_MADE", 100)
+    monkeypatch.setattr(beginning, "SLICE", 20)
     async with App(database_url=database_url) as app:
         await app.flows.save(source=WORK)
         run = await app.flows.start("n", "Plain", {"all": "abc" * 300})
@@ -46,7 +46,7 @@ async def test_an_advance_that_makes_much_leaves_the_rest_for_the_next(
 async def test_elements_that_end_in_different_advances_are_gathered_in_order(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(course, "SLICE", 7)
+    monkeypatch.setattr(beginning, "SLICE", 7)
     async with App(database_url=database_url) as app:
 
         @app.task(name="n.Work")

@@ -15,7 +15,7 @@ _WINDOW = 0.2
 _AWAKE_FOR = 1.0
 _POLL_ASLEEP = 1.9
 _POLL_DEAF = 0.5
-_POLL_AWAKE = 0.01
+_POLL_AWAKE = 0.005
 
 
 class Wakefulness:

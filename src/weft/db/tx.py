@@ -1,5 +1,6 @@
 """A transaction (or a single statement's worth of one) as the folders above see it."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -60,6 +61,12 @@ class Tx:
         """Runs a statement for its effect; answers how many rows it touched."""
         cursor = await self._execute(statement, params)
         return cursor.rowcount
+
+    async def sent(self) -> None:
+        """Until what somebody else has asked on this connection is on its way: a long statement takes several turns."""
+        await asyncio.sleep(0)
+        while self.connection.pgconn.flush():
+            await asyncio.sleep(0)
 
     @contextlib.asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:

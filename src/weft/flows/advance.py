@@ -1,5 +1,6 @@
 """Advancing runs: take their facts, read what is needed, decide (`course`), write. All runs of a batch together."""
 
+import asyncio
 import dataclasses
 import logging
 import time
@@ -13,7 +14,7 @@ from weft.db.tx import Tx
 from weft.flows import compiled as plans
 from weft.flows import writing
 from weft.flows.course import Course
-from weft.flows.model import Fact, Held, Place, Step
+from weft.flows.model import Fact, Held, NewTask, Over, Place, Step
 from weft.queue.model import Claimed
 
 SQL = statements.load("weft.flows")
@@ -91,8 +92,10 @@ async def advance(tx: Tx, runs: Sequence[str]) -> Advanced:
     return await go_on(tx, await hold(tx, runs))
 
 
-async def go_on(tx: Tx, holding: Holding, facts: Sequence[Fact] = (), *, hands: Hands | None = None) -> Advanced:
-    """Advances runs that are held by these facts, and by those that others left.
+async def go_on(
+    tx: Tx, holding: Holding, facts: Sequence[Fact] = (), *, over: Sequence[Over] = (), hands: Hands | None = None
+) -> Advanced:
+    """Advances runs that are held by these facts, by what is `over`, and by those facts that others left.
 
     `hands` gets tasks that became ready, as if it had claimed them.
     """
@@ -102,35 +105,36 @@ async def go_on(tx: Tx, holding: Holding, facts: Sequence[Fact] = (), *, hands: 
         if len(left) >= FACTS:
             done.busy += sorted(holding.runs)
         facts = [*(Fact(*row) for row in left), *facts]
-    told = sorted({fact.run for fact in facts if holding.runs[fact.run].state in ("running", "waiting")})
+    all_told: list[Fact | Over] = [*facts, *over]
+    told = sorted({one.run for one in all_told if holding.runs[one.run].state in ("running", "waiting")})
     courses = {run: await _course(tx, holding.runs[run], holding.mint) for run in told}
-    await _tell(tx, courses, [fact for fact in facts if fact.run in courses])
-    await decide(tx, list(courses.values()))
-    crash.point("advance: decided")
-    await write(tx, list(courses.values()), done=done, hands=hands, sent=holding.sent)
-    crash.point("advance: written")
+    await _tell(tx, courses, [fact for fact in facts if fact.run in courses], over)
+    await carry_out(tx, list(courses.values()), done=done, hands=hands, sent=holding.sent)
     return done
 
 
-async def _tell(tx: Tx, courses: Mapping[str, Course], facts: Sequence[Fact]) -> None:
-    """Reads the steps that the facts are about, and the blocks around them."""
-    if not facts:
-        return
+async def _tell(tx: Tx, courses: Mapping[str, Course], facts: Sequence[Fact], over: Sequence[Over]) -> None:
+    """Reads the steps that facts are about, and the blocks around all of them."""
+    all_told: list[Fact | Over] = [*facts, *over]
     expected = [
-        (run, frame, node)
-        for fact in facts if len(facts) <= _FEW
-        for run, course in [(fact.run, courses[fact.run])]
-        for frame, node in course.compiled.after(fact.task)
+        (one.run, frame, node)
+        for one in all_told if len(all_told) <= _FEW
+        for frame, node in courses[one.run].compiled.after(one.task)
     ]  # fmt: skip
-    for run, *row in await tx.rows(SQL.load_told, {
-        "ids": arrays.plain([fact.step for fact in facts if fact.step is not None]),
-        "runs": arrays.plain([run for run, _, _ in expected]),
-        "frames": arrays.plain([frame for _, frame, _ in expected]),
-        "nodes": arrays.quoted([node for _, _, node in expected]) or "{}",
-        "elements": [-1] * len(expected),
-        "catching": [False] * len(expected),
-    }):  # fmt: skip
-        courses[run].know(Step(*row))
+    about = {fact.step for fact in facts if fact.step is not None}
+    about |= {one.frame for one in over if one.frame != one.run}
+    if about or expected:
+        for run, *row in await tx.rows(SQL.load_told, {
+            "ids": arrays.plain(about),
+            "runs": arrays.plain([run for run, _, _ in expected]),
+            "frames": arrays.plain([frame for _, frame, _ in expected]),
+            "nodes": arrays.quoted([node for _, _, node in expected]) or "{}",
+            "elements": [-1] * len(expected),
+            "catching": [False] * len(expected),
+        }):  # fmt: skip
+            courses[run].know(Step(*row))
+    for one in over:
+        courses[one.run].over(one)
     for fact in facts:
         courses[fact.run].told(fact)
 
@@ -144,41 +148,91 @@ async def one(tx: Tx, run: uuid.UUID | str, *, org: uuid.UUID | str) -> Course:
     return Course(held, await plans.load(tx, org=held.org, hash=held.plan_hash), mint=Mint(*row[-2:]))
 
 
-async def decide(tx: Tx, courses: Sequence[Course]) -> None:
-    """Lets each go as far as it can, reads what all of them need, and again."""
+async def carry_out(
+    tx: Tx, courses: Sequence[Course], *, done: Advanced | None = None, hands: Hands | None = None, sent: float = 0.0
+) -> Advanced:
+    """Lets each go as far as it can and writes what comes of it: of much, a portion while the next is decided."""
+    done = done or Advanced()
+    room = hands.room if hands is not None else 0
+    beside: asyncio.Task[None] | None = None
+    try:
+        while courses:
+            await _decide(tx, courses)
+            crash.point("advance: decided")
+            last = all(course.done for course in courses)
+            portion = _portion(courses, hands, room=room)
+            room -= portion.offered
+            if beside is not None:
+                await beside
+                beside = None
+            written = _write(tx, portion, done=done, hands=hands, sent=sent)
+            if last:
+                await written
+                break
+            beside = asyncio.create_task(written)
+            # before the next is decided, which keeps the loop to itself
+            await tx.sent()
+    finally:
+        if beside is not None:  # the connection is not free before
+            await asyncio.gather(beside, return_exceptions=True)
+    crash.point("advance: written")
+    return done
+
+
+async def _decide(tx: Tx, courses: Sequence[Course]) -> None:
+    """Lets each go until its portion is full or it is done; reads what all of them need, and again."""
     going = list(courses)
     for _ in range(_LOADS):
-        going = [course for course in going if not _going(course)]
+        going = [course for course in going if _going(course)]
         if not going:
             return
         await read(tx, going)
     raise errors.DatabaseError("a run asks for steps that are not there; its plan and its steps do not fit")
 
 
-async def write(
-    tx: Tx, courses: Sequence[Course], *, done: Advanced | None = None, hands: Hands | None = None, sent: float = 0.0
-) -> Advanced:
-    done = done or Advanced()
-    if not courses:
-        return done
-    handed = [task.id for course in courses for task in course.tasks if _takes(hands, task.kind, task)]
-    room = hands.room if hands is not None else 0
-    arguments = writing.arguments(courses, handed=frozenset(handed[:room]))
+@dataclasses.dataclass(frozen=True)
+class _Portion:
+    """What is to be written at a time."""
+
+    arguments: dict[str, Any]
+    tasks: list[tuple[Held, NewTask]]
+    offered: int
+    """How many of the tasks are offered to who asks."""
+    later: list[tuple[Held, str]]
+    """Steps with more elements to begin, for the next advance."""
+    broken: list[str]
+    """Runs that broke after something of them was written."""
+
+
+def _portion(courses: Sequence[Course], hands: Hands | None, *, room: int) -> _Portion:
+    """What has come of them by now."""
+    tasks = [(course.run, task) for course in courses for task in course.tasks]
+    handed = [task.id for _, task in tasks if _takes(hands, task)][:room]
+    arguments = writing.arguments(courses, handed=frozenset(handed))
     arguments |= {"node_id": hands.node_id if hands else None, "token": hands.token if hands else None}
-    row = await tx.row(SQL.write_advance, arguments)
+    later = [(course.run, step) for course in courses for step in sorted(course.later)]
+    broken = [course.run.id for course in courses if course.broken and course.in_portions]
+    for course in courses:
+        course.wrote()
+    return _Portion(arguments, tasks, len(handed), later, broken)
+
+
+async def _write(tx: Tx, portion: _Portion, *, done: Advanced, hands: Hands | None, sent: float) -> None:
+    row = await tx.row(SQL.write_advance, portion.arguments)
     assert row is not None
     taken, run_at, waiting, _ = row
-    if later := [(course, step) for course in courses for step in sorted(course.later)]:
+    for run in portion.broken:
+        await tx.run(SQL.cancel_tasks, {"run_id": run, "nodes": None})
+    if portion.later:
         await tx.run(SQL.leave_for_later, {
-            "runs": [course.run.id for course, _ in later], "orgs": [course.run.org for course, _ in later],
-            "steps": [step for _, step in later],
+            "runs": [run.id for run, _ in portion.later], "orgs": [run.org for run, _ in portion.later],
+            "steps": [step for _, step in portion.later],
         })  # fmt: skip
-        done.busy += sorted({course.run.id for course, _ in later})
+        done.busy += sorted({run.id for run, _ in portion.later})
     done.waiting += waiting or []
-    done.ready += sum(len(course.tasks) for course in courses) - len(taken or ())
+    done.ready += len(portion.tasks) - len(taken or ())
     if taken and hands is not None:
-        done.handed += writing.claimed(courses, frozenset(taken), token=hands.token, run_at=run_at, sent=sent)
-    return done
+        done.handed += writing.claimed(portion.tasks, frozenset(taken), token=hands.token, run_at=run_at, sent=sent)
 
 
 async def _course(tx: Tx, held: Held, mint: Mint | None) -> Course:
@@ -187,13 +241,14 @@ async def _course(tx: Tx, held: Held, mint: Mint | None) -> Course:
 
 
 def _going(course: Course) -> bool:
-    """One step further. A course that breaks must not take the others down: its run fails."""
+    """One step further; whether it must read something first. A course that breaks must not take the others down: its run
+    fails."""
     try:
         return course.go_on()
     except Exception as error:
         log.exception("run %s cannot go on", course.run.id)
         course.break_off(error)
-        return True
+        return False
 
 
 async def read(tx: Tx, courses: Sequence[Course]) -> None:
@@ -229,7 +284,7 @@ async def read(tx: Tx, courses: Sequence[Course]) -> None:
             by_run[run].not_there(place)
 
 
-def _takes(hands: Hands | None, kind: str, task: Any) -> bool:
+def _takes(hands: Hands | None, task: NewTask) -> bool:
     if hands is None or task.pool is not None:
         return False
-    return kind in hands.kinds and hands.serves(writing.lane(task))
+    return task.kind in hands.kinds and hands.serves(writing.lane(task))

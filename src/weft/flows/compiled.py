@@ -1,6 +1,7 @@
 """A plan as it is run: with its edges, and what each node's expressions name. Kept per process by the plan's hash."""
 
 import functools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -8,12 +9,15 @@ import msgspec
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.flows import work
-from weft.plan import expression, graph, model
+from weft.plan import expression, graph, model, types
 from weft.plan.expression import Expression
 from weft.plan.graph import Edges
 from weft.plan.model import Block, Call, Compute, Node, Plan, Record, Task
 
 SQL = statements.load("weft.flows")
+
+Exactly = tuple[tuple[str, tuple[type, ...]], ...]
+"""Fields, and what each must be an instance of."""
 
 _KEPT = 256
 _NOTED = 20_000
@@ -44,6 +48,8 @@ class Compiled(msgspec.Struct, frozen=True):
     """(block, node) → where in its arguments secrets may be."""
     options: dict[tuple[str, str], dict[str, Any]]
     """(block, node) → what its tasks are told, where that is the same in every run."""
+    quiet: dict[str, dict[str, Exactly | None]]
+    """Block → nodes with whose success nothing begins, and that nobody names; what their task must have given back."""
     whereabouts: dict[str, tuple[str, str, str]]
     """Task → (frame, block, node), of tasks that this process made: a hint what will be asked for when they end."""
 
@@ -96,6 +102,7 @@ def compile_plan(plan: Plan) -> Compiled:
     named: dict[tuple[str, str], Named] = {}
     secrets: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     options: dict[tuple[str, str], dict[str, Any]] = {}
+    shared: dict[str, dict[str, Any]] = {}
     for block in plan.blocks:
         for node in block.nodes:
             named[block.name, node.name] = Named(
@@ -105,20 +112,32 @@ def compile_plan(plan: Plan) -> Compiled:
                 if places := expression.secrets(node.work.args):
                     secrets[block.name, node.name] = places
                 if (known := work.options(node.work)) is not None:
-                    options[block.name, node.name] = known
+                    # the same object where they are the same: what tasks have in common is then seen at a glance
+                    options[block.name, node.name] = shared.setdefault(repr(known), known)
+    edges = graph.edges(plan)
+    outputs = {block.name: frozenset(_outputs(*block.outputs.values())) for block in plan.blocks}
     return Compiled(
         plan=plan,
-        edges=graph.edges(plan),
+        edges=edges,
         blocks={block.name: block for block in plan.blocks},
         nodes={block.name: {node.name: node for node in block.nodes} for block in plan.blocks},
         records={record.name: record for record in plan.records},
         named=named,
-        outputs={block.name: frozenset(_outputs(*block.outputs.values())) for block in plan.blocks},
+        outputs=outputs,
         gathered=frozenset(_gathered(plan, named)),
         secrets=secrets,
         options=options,
+        quiet={block.name: dict(_quiet(block, edges[block.name], outputs[block.name])) for block in plan.blocks},
         whereabouts={},
     )
+
+
+def _quiet(block: Block, edges: Edges, named: frozenset[str]) -> Iterator[tuple[str, Exactly | None]]:
+    for node in block.nodes:
+        if isinstance(node.work, Task) and not edges.downstream[node.name] and node.name not in named:
+            wanted = None if node.work.returns is None else types.exactly(node.work.returns)
+            if node.work.returns is None or wanted is not None:
+                yield node.name, wanted
 
 
 def _gathered(plan: Plan, named: dict[tuple[str, str], Named]) -> set[tuple[str, str]]:

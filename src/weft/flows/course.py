@@ -1,73 +1,47 @@
-"""What follows in a run: steps that end, begin, open blocks and close them. Decides, writes nothing. Pure.
+"""What follows in a run when steps end: others begin (`beginning`), blocks close. Decides, writes nothing. Pure."""
 
-Everything is an entry of the agenda, done one after another until there is none. An entry first asks for the steps it
-needs; if one was not read, the entry is put off, and `wanted` says what to read. Only then does it change anything: so
-an entry that was put off has done nothing, and can be done again.
-"""
-
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from weft.base import errors
-from weft.flows import work as works
+from weft.flows.beginning import Beginning, failed, problem
 from weft.flows.compiled import Compiled
-from weft.flows.model import Fact, Held, NewTask, Place, Step
-from weft.flows.seen import Missing, Seen
-from weft.plan import evaluate, frontier, types
-from weft.plan.evaluate import Known, Scope
+from weft.flows.model import Fact, Held, Over, Place, Step
+from weft.plan import frontier, types
+from weft.plan.evaluate import Known
 from weft.plan.graph import Edges
-from weft.plan.model import MAX_CALLS, Block, Call, Compute, Node, Task
+from weft.plan.model import Node, Task
 from weft.plan.rules import Ending
 
-SLICE = 500
-"""Elements of a foreach that are made at a time."""
-MOST_MADE = 5000
-"""Steps made in one advance after which no more elements are begun: the rest is for the next one."""
-
+_decode = msgspec.json.decode
 _FAILED = ("failed", "timed_out", "cancelled")
 _NOTHING = frontier.Advance(ready=(), ended={}, tallies={})
 
 
-class Course(Seen):
+class Course(Beginning):
     """A run that is being advanced by whoever holds its lock."""
 
     def __init__(self, run: Held, compiled: Compiled, *, mint: Callable[[], str]) -> None:
-        super().__init__(run, compiled)
-        self.tasks: list[NewTask] = []
-        self.changed: dict[str, Step] = {}
-        self.made: dict[str, Step] = {}
-        self.reported: dict[str, Step] = {}
-        """Steps whose task has ended; if they are not among the changed, nothing but that is new of them."""
+        super().__init__(run, compiled, mint=mint)
         self.ended = False
-        self.later: set[str] = set()
-        """Steps with more elements to begin, but not in this advance."""
-        self._mint = mint
-        self._agenda: deque[Callable[[], None]] = deque()
-        self._put_off: list[Callable[[], None]] = []
-
-    def go_on(self) -> bool:
-        """Does what is on the agenda; answers whether it is all done, or something must be read first."""
-        self._agenda.extend(self._put_off)
-        self._put_off.clear()
-        self.wanted.clear()
-        self.wanted_ids.clear()
-        self.wanted_lists.clear()
-        while self._agenda:
-            entry = self._agenda.popleft()
-            try:
-                entry()
-            except Missing:
-                self._put_off.append(entry)
-        return not self._put_off
+        self.broken = False
+        self._written: set[str] = set()
+        """Steps whose end was written when their task ended."""
+        self._quiet: dict[str, int] = {}
+        """Frame → how many of its steps ended and are only to be counted."""
 
     def break_off(self, error: Exception) -> None:
         """Nothing of this course is to be written but that the run failed, and why."""
         for some in (self.tasks, self.changed, self.reported, self.made, self.later):
             some.clear()
+        self._agenda.clear()
+        self._put_off.clear()
+        self.broken = True
         self.ended, self.run.state = True, "failed"
-        self.run.error = _error(type(error).__name__, f"the run cannot go on: {error}")
+        self.run.error = problem(type(error).__name__, f"the run cannot go on: {error}")
 
     # what may come in
 
@@ -83,6 +57,17 @@ class Course(Seen):
             self._agenda.append(lambda: self._more_elements(step, self._node(step)))
         elif step is not None and step.task_id == fact.task and step.state == "running":
             self._agenda.append(partial(self._task_ended, step, fact))
+
+    def over(self, one: Over) -> None:
+        """A task has ended, and its step with it. If nothing can follow but the end of its block, it is only counted."""
+        if one.element < 0 and not one.catching and self._is_quiet(one):
+            if not self._quiet:
+                self._agenda.append(self._count)
+            self._quiet[one.frame] = self._quiet.get(one.frame, 0) + 1
+            return
+        fact, step = one.known()
+        self.know(step)
+        self.told(fact)
 
     def say(self, step: Step, known: Known) -> None:
         """Somebody says how a step ended."""
@@ -104,25 +89,44 @@ class Course(Seen):
         step.state, step.output, step.error, step.whole = "running", None, None, True
         self._change(step)
 
-    def begin(self, step: Step) -> None:
-        self._agenda.append(partial(self._begin, step))
-
     # endings
 
     def _task_ended(self, step: Step, fact: Fact) -> None:
         step.attempt, step.started_at = fact.attempt, fact.started_at
         node = self._node(step)
-        known = Known(fact.state, fact.result, fact.error or _error(fact.state, f"the task {fact.state}"))
-        if fact.state == "completed":
+        if fact.state != "completed":
+            known = Known(fact.state, fact.result, fact.error or problem(fact.state, f"the task {fact.state}"))
+        else:
             known = Known("completed", fact.result)
             if isinstance(node.work, Task) and node.work.returns is not None:
                 try:
                     known = Known("completed", types.returned(node.work.returns, fact.result, records=self.compiled.records))
                 except errors.WeftError as error:
-                    known = _failed(error)
-        self.reported[step.id] = step
+                    known = failed(error)
+        if not fact.written:
+            self.reported[step.id] = step
+        elif known.output is fact.result and known.state == "completed":
+            self._written.add(step.id)
         # at once: if something must be read first, all of this is done again and comes to the same
         self._end(step, known)
+
+    def _is_quiet(self, one: Over) -> bool:
+        quiet = self.compiled.quiet[self._block_of(one.frame).name]
+        if one.node not in quiet:
+            return False
+        wanted = quiet[one.node]
+        return wanted is None or (one.output is not None and types.is_exactly(wanted, _decode(one.output)))
+
+    def _count(self) -> None:
+        """Of blocks in which steps ended from which nothing follows: whether that was all of them."""
+        for frame, count in self._quiet.items():
+            holder = self._holder(frame)
+            holder.parts_ended += count
+            if isinstance(holder, Step):
+                self._change(holder)
+            if holder.parts_ended == holder.parts:
+                self._agenda.append(partial(self._close, frame))
+        self._quiet.clear()
 
     def _end(self, step: Step, known: Known, *, caught: bool = False) -> None:
         node = self._node(step)
@@ -219,126 +223,6 @@ class Course(Seen):
             for one in self._all([Place(step.frame, name) for name in following.missing], outputs=False):
                 tallies[one.node] = one.tally
 
-    # beginnings
-
-    def _begin(self, step: Step) -> None:
-        block, node = self._block(step), self._node(step)
-        if step.state != "pending":
-            return
-        named = self.compiled.named[block.name, node.name]
-        try:
-            scope = self._scope(step.frame, named.before)
-            if node.when is not None and not evaluate.condition(node.when, scope):
-                self._node_ended(step, Known("skipped"))
-                return
-            if node.foreach is None:
-                self._instance(step, node)
-                return
-            elements = evaluate.elements(node.foreach, scope)
-        except errors.WeftError as error:
-            self._fails(step, error)
-            return
-        step.state, step.parts = "running", len(elements)
-        self._change(step)
-        if not elements:
-            self._agenda.append(lambda: self._end(step, Known("completed", [])))
-            return
-        self._make_elements(step, elements)
-        self._agenda.append(lambda: self._more_elements(step, node))
-
-    def _more_elements(self, whole: Step, node: Node) -> None:
-        """Starts as many elements as may run, and makes the next ones when few of those made are left."""
-        if whole.state != "running":
-            return
-        if len(self.made) >= MOST_MADE and whole.parts_started < whole.parts:
-            self.later.add(whole.id)
-            return
-        if whole.parts_made < whole.parts and whole.parts_made - whole.parts_ended < SLICE:
-            assert node.foreach is not None
-            named = self.compiled.named[self._block(whole).name, node.name]
-            self._make_elements(whole, evaluate.elements(node.foreach, self._scope(whole.frame, named.before)))
-        running = whole.parts_started - whole.parts_ended
-        room = min((node.at_once or whole.parts) - running, whole.parts_made - whole.parts_started)
-        if room <= 0:
-            return
-        first = whole.parts_started
-        started = self._all([Place(whole.frame, whole.node, number) for number in range(first, first + room)])
-        whole.parts_started += room
-        self._change(whole)
-        for step in started:
-            self._agenda.append(lambda step=step: self._instance(step, node))  # type: ignore[misc]
-
-    def _make_elements(self, whole: Step, elements: list[Any]) -> None:
-        until = min(whole.parts_made + SLICE, whole.parts)
-        for number in range(whole.parts_made, until):
-            self._make(Step(self._mint(), whole.frame, whole.node, number, depth=whole.depth, decided=True,
-                            item=elements[number]))  # fmt: skip
-        whole.parts_made = until
-        self._change(whole)
-
-    def _instance(self, step: Step, node: Node) -> None:
-        """Does the work of a node, or of one of its elements."""
-        block = self._block(step)
-        try:
-            scope = self._instance_scope(step, self.compiled.named[block.name, node.name].work)
-            match node.work:
-                case Task() as work:
-                    place = block.name, node.name
-                    task = works.task(
-                        work, scope, run=self.run, id=self._mint(), step=step.id, records=self.compiled.records,
-                        secrets=self.compiled.secrets.get(place, {}), known=self.compiled.options.get(place),
-                    )  # fmt: skip
-                    step.state, step.task_id = "running", task.id
-                    self.tasks.append(task)
-                    if step.element < 0:
-                        self.compiled.note(task.id, frame=step.frame, block=block.name, node=node.name)
-                    self._change(step)
-                case Compute(value=value):
-                    found = evaluate.evaluate(value, scope)
-                    step.state = "running"
-                    self._change(step)
-                    self._agenda.append(lambda: self._end(step, Known("completed", found)))
-                case Call(block=name, args=args):
-                    called = self.compiled.blocks[name]
-                    given = {key: evaluate.evaluate(value, scope) for key, value in args.items()}
-                    scope = self._instance_scope(step, self._defaults(called))
-                    self._open(step, called, given, scope)
-        except errors.WeftError as error:
-            self._fails(step, error)
-
-    def _fails(self, step: Step, error: errors.WeftError) -> None:
-        step.state = "running"
-        self._change(step)
-        self._agenda.append(lambda: self._end(step, _failed(error)))
-
-    # blocks
-
-    def _open_entry(self) -> None:
-        block = self.compiled.blocks[self.compiled.plan.entry]
-        self.run.state = "running"
-        self._fill(self.run, self.run.id, block, depth=0)
-
-    def _open(self, step: Step, block: Block, given: Mapping[str, Any], scope: Scope) -> None:
-        """A step becomes a block with these arguments."""
-        if step.depth >= MAX_CALLS:
-            raise errors.ExpressionFailed(f"blocks call each other more than {MAX_CALLS} deep; end the recursion sooner")
-        outer = scope if block.within is not None else Scope(run=scope.run)
-        step.params = types.bind(block.params, given, records=self.compiled.records, outer=outer)
-        step.block, step.state = block.name, "running"
-        self._bare.pop(step.id, None)
-        self._change(step)
-        self._fill(step, step.id, block, depth=step.depth + 1)
-
-    def _fill(self, holder: Step | Held, frame: str, block: Block, *, depth: int) -> None:
-        first = frontier.start(self.compiled.edges[block.name])
-        holder.parts = len(block.nodes)
-        for name, tally in first.tallies.items():
-            self._make(Step(self._mint(), frame, name, depth=depth, waits=tally.total, decided=tally.decided))
-        for name in first.ready:
-            self.begin(self._steps[Place(frame, name)])
-        if not block.nodes:
-            self._agenda.append(lambda: self._close(frame))
-
     def _close(self, frame: str) -> None:
         """All nodes of a block have ended."""
         holder = self._holder(frame)
@@ -350,7 +234,7 @@ class Course(Seen):
                 scope = self._scope(frame, self.compiled.outputs[block.name])
                 known = Known("completed", types.given_back(block, scope, records=self.compiled.records))
             except errors.WeftError as error:
-                known = _failed(error)
+                known = failed(error)
         if isinstance(holder, Step):
             self._end(holder, known)
         else:
@@ -360,18 +244,11 @@ class Course(Seen):
 
     # steps
 
-    def _make(self, step: Step) -> None:
-        self._steps[step.place] = self._by_id[step.id] = self.made[step.id] = step
-
-    def _change(self, step: Step) -> None:
-        if step.id not in self.made:
-            self.changed[step.id] = step
-
     def _over(self, step: Step, known: Known) -> None:
         step.state = known.state  # type: ignore[assignment]
         step.decided = True
         step.output, step.error, step.whole = known.output, known.error, True
-        if step.id not in self.reported:
+        if step.id not in self.reported and step.id not in self._written:
             self._change(step)
 
 
@@ -384,15 +261,7 @@ def _ending(known: Known) -> Ending:
     return known.state  # type: ignore[return-value]
 
 
-def _failed(error: errors.WeftError) -> Known:
-    return Known("failed", error=_error(type(error).__name__, error.message))
-
-
 def _placed(error: dict[str, Any], node: str) -> dict[str, Any]:
     """An error with the node of this block that had it, and the step it came from if that is deeper inside."""
     inner = error.get("step", error.get("node"))
     return {**error, "node": node, **({} if inner is None else {"step": inner})}
-
-
-def _error(type_: str, message: str) -> dict[str, Any]:
-    return {"type": type_, "message": message}

@@ -25,6 +25,9 @@ OVER: frozenset[str] = frozenset({"completed", "failed", "compensated", "cancell
 """States of a run that is over."""
 
 
+_decode = msgspec.json.decode
+
+
 class Place(NamedTuple):
     """Where a step is in its run."""
 
@@ -112,6 +115,36 @@ class Fact(NamedTuple):
     started_at: dt.datetime | None
     result: Any
     error: dict[str, Any] | None
+    written: bool = False
+    """Its step has ended so already."""
+
+
+class Over(NamedTuple):
+    """A task that was still held with its token, and its step, which ended with it; none if that has another task by now."""
+
+    task: str
+    run: str
+    attempt: int
+    output: str | None
+    """JSON text, as the database has it."""
+    step: str | None
+    frame: str
+    node: str
+    element: int
+    catching: bool
+    depth: int
+    item: str | None
+    counted: str | None
+
+    def known(self) -> tuple[Fact, Step]:
+        """What is to be told of it, and the step as it was before."""
+        waits, succeeded, failed, skipped, reruns = _decode(self.counted) if self.counted else (0, 0, 0, 0, 0)
+        step = Step(
+            self.step or "", self.frame, self.node, self.element, self.catching, self.depth, "running", waits, succeeded,
+            failed, skipped, True, item=_decode(self.item) if self.item else None, task_id=self.task, reruns=reruns,
+        )  # fmt: skip
+        output = _decode(self.output) if self.output else None
+        return Fact(self.run, step.id, self.task, "completed", self.attempt, None, output, None, True), step
 
 
 class NewTask(msgspec.Struct):

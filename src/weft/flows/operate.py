@@ -196,8 +196,7 @@ async def go(tx: Tx, course: Course) -> None:
         course.run.output = None
         await tx.run(SQL.reopen_run, {"id": course.run.id})
     course.close_if_over()
-    await advance.decide(tx, [course])
-    await advance.write(tx, [course])
+    await advance.carry_out(tx, [course])
     if course.run.state == "paused":
         await tx.run(SQL.hold_tasks, {"run_id": course.run.id})
 

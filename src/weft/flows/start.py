@@ -212,5 +212,4 @@ async def _fail(tx: Tx, id: str, error: errors.WeftError) -> None:
 
 async def _open(tx: Tx, course: Course) -> None:
     course.start()
-    await advance.decide(tx, [course])
-    await advance.write(tx, [course])
+    await advance.carry_out(tx, [course])

@@ -8,7 +8,7 @@ import msgspec
 
 from weft.db import arrays
 from weft.flows.course import Course
-from weft.flows.model import NewTask, Step
+from weft.flows.model import Held, NewTask, Step
 from weft.queue import lanes
 from weft.queue.model import Claimed, Rest
 
@@ -32,22 +32,21 @@ def lane(task: NewTask) -> str:
 
 
 def claimed(
-    courses: Sequence[Course], taken: frozenset[str], *, token: str, run_at: dt.datetime, sent: float
+    tasks: Sequence[tuple[Held, NewTask]], taken: frozenset[str], *, token: str, run_at: dt.datetime, sent: float
 ) -> list[Claimed]:
     """Tasks that were handed over, as a claim would have answered them."""
     return [
         Claimed(
-            task.id, course.run.org, task.kind, task.payload, 1, lane(task), 100 - task.options["priority"], run_at,
+            task.id, run.org, task.kind, task.payload, 1, lane(task), 100 - task.options["priority"], run_at,
             Rest(
                 max_attempts=task.options["max_attempts"],
                 retry=None if task.options["retry"] is None else msgspec.json.decode(task.options["retry"]),
-                timeout=_seconds(task), correlation_id=course.run.correlation_id, trace_parent=course.run.trace_parent,
-                run_id=course.run.id, step_id=task.step, tags=task.options["tags"],
+                timeout=_seconds(task), correlation_id=run.correlation_id, trace_parent=run.trace_parent,
+                run_id=run.id, step_id=task.step, tags=task.options["tags"],
             ),
             token, sent,
         )
-        for course in courses
-        for task in course.tasks
+        for run, task in tasks
         if task.id in taken
     ]  # fmt: skip
 
@@ -83,6 +82,7 @@ def _changed(steps: Sequence[Step]) -> dict[str, Any]:
         "changed_outputs": _written(steps, lambda step: step.output if step.whole else None),
         "changed_errors": _written(steps, lambda step: step.error),
         "changed_started": _moments(steps),
+        "changed_whole": _truths(step.whole for step in steps),
     }
 
 
@@ -96,21 +96,22 @@ def _is_bare(step: Step) -> bool:
 
 
 def _begun(begun: Sequence[tuple[Course, Step]]) -> dict[str, Any]:
-    steps = [step for _, step in begun]
+    frames = _Shared()
+    places = [
+        frames.place((course.run.id, course.run.org, step.frame, step.depth, step.state, step.waits, step.decided))
+        for course, step in begun
+    ]
+    runs, orgs, ids, depths, states, waits, decided = frames.columns(7)
     return {
-        "begun_ids": _plain(step.id for step in steps),
-        "begun_runs": _plain(course.run.id for course, _ in begun),
-        "begun_orgs": _plain(course.run.org for course, _ in begun),
-        "begun_frames": _plain(step.frame for step in steps),
-        "begun_nodes": arrays.quoted([step.node for step in steps]) or "{}",
-        "begun_elements": _numbers(step.element for step in steps),
-        "begun_depths": _numbers(step.depth for step in steps),
-        "begun_states": _plain(step.state for step in steps),
-        "begun_waits": _numbers(step.waits for step in steps),
-        "begun_decided": _truths(step.decided for step in steps),
-        "begun_items": _written(steps, lambda step: step.item),
-        "begun_tasks": arrays.quoted([step.task_id for step in steps]),
-    }
+        "begun_ids": arrays.uuids([step.id for _, step in begun]),
+        "begun_frames": _numbers(places),
+        "begun_nodes": arrays.quoted([step.node for _, step in begun]) or "{}",
+        "begun_elements": _numbers([step.element for _, step in begun]),
+        "begun_items": _written([step for _, step in begun], lambda step: step.item),
+        "begun_tasks": arrays.quoted([step.task_id for _, step in begun]),
+        "frame_runs": _plain(runs), "frame_orgs": _plain(orgs), "frame_ids": _plain(ids), "frame_depths": _numbers(depths),
+        "frame_states": _plain(states), "frame_waits": _numbers(waits), "frame_decided": _truths(decided),
+    }  # fmt: skip
 
 
 def _made(made: Sequence[tuple[Course, Step]]) -> dict[str, Any]:
@@ -145,26 +146,54 @@ def _made(made: Sequence[tuple[Course, Step]]) -> dict[str, Any]:
 
 
 def _tasks(tasks: Sequence[tuple[Course, NewTask]], handed: frozenset[str]) -> dict[str, Any]:
-    options = [task.options for _, task in tasks]
+    shapes = _Shared()
+    # options are the same object for all tasks of a plan that have the same (`compiled`)
+    places = [shapes.place((course.run.id, task.kind, id(task.options)), (course.run, task)) for course, task in tasks]
     return {
-        "task_ids": _plain(task.id for _, task in tasks),
-        "task_orgs": _plain(course.run.org for course, _ in tasks),
-        "task_runs": _plain(course.run.id for course, _ in tasks),
-        "task_steps": _plain(task.step for _, task in tasks),
-        "task_kinds": arrays.quoted([task.kind for _, task in tasks]),
-        "task_queues": arrays.quoted([one["queue"] for one in options]),
-        "task_lanes": arrays.quoted([lane(task) for _, task in tasks]),
+        "task_ids": arrays.uuids([task.id for _, task in tasks]),
+        "task_steps": arrays.uuids([task.step for _, task in tasks]),
         "task_payloads": arrays.quoted([task.payload for _, task in tasks]),
-        "task_urgencies": _numbers(100 - one["priority"] for one in options),
-        "task_attempts": arrays.floats([one["max_attempts"] for one in options]),
-        "task_retries": arrays.quoted([one["retry"] for one in options]),
-        "task_timeouts": arrays.floats([_seconds(task) for _, task in tasks]),
-        "task_tags": arrays.quoted([arrays.quoted(one["tags"]) if one["tags"] else None for one in options]),
-        "task_pools": arrays.quoted([task.pool for _, task in tasks]),
-        "task_correlations": arrays.quoted([course.run.correlation_id for course, _ in tasks]),
-        "task_traces": arrays.quoted([course.run.trace_parent for course, _ in tasks]),
-        "task_handed": _truths(task.id in handed for _, task in tasks),
+        "task_shapes": _numbers(places),
+        "task_handed": _truths([task.id in handed for _, task in tasks]),
+        **_shapes(shapes.values),
     }
+
+
+def _shapes(shapes: Sequence[tuple[Held, NewTask]]) -> dict[str, Any]:
+    options = [task.options for _, task in shapes]
+    return {
+        "shape_orgs": _plain(run.org for run, _ in shapes),
+        "shape_runs": _plain(run.id for run, _ in shapes),
+        "shape_kinds": arrays.quoted([task.kind for _, task in shapes]),
+        "shape_queues": arrays.quoted([one["queue"] for one in options]),
+        "shape_lanes": arrays.quoted([lane(task) for _, task in shapes]),
+        "shape_urgencies": _numbers(100 - one["priority"] for one in options),
+        "shape_attempts": arrays.floats([one["max_attempts"] for one in options]),
+        "shape_retries": arrays.quoted([one["retry"] for one in options]),
+        "shape_timeouts": arrays.floats([_seconds(task) for _, task in shapes]),
+        "shape_tags": arrays.quoted([arrays.quoted(one["tags"]) if one["tags"] else None for one in options]),
+        "shape_pools": arrays.quoted([task.pool for _, task in shapes]),
+        "shape_correlations": arrays.quoted([run.correlation_id for run, _ in shapes]),
+        "shape_traces": arrays.quoted([run.trace_parent for run, _ in shapes]),
+    }
+
+
+class _Shared:
+    """What rows have in common, each kind of it once; a row says by its number which is its own."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[Any, int] = {}
+
+    def place(self, key: tuple[Any, ...], value: Any = None) -> int:
+        found = self._places.get(key)
+        if found is None:
+            self.values.append(key if value is None else value)
+            found = self._places[key] = len(self.values)
+        return found
+
+    def columns(self, count: int) -> list[Sequence[Any]]:
+        return list(zip(*self.values, strict=True)) or [()] * count
 
 
 def _runs(courses: Sequence[Course]) -> dict[str, Any]:

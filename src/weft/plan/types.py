@@ -54,11 +54,23 @@ def returned(fields: Sequence[Field], value: Any, *, records: Mapping[str, Recor
     if not isinstance(value, dict):
         raise errors.InvalidInput(f"the result must be a map of {', '.join(field.name for field in fields) or 'nothing'}, "
                                   f"not {operators.described(value)}")  # fmt: skip
-    if all([type(value.get(field.name)) in _EXACTLY.get(field.type, ()) and not _is_bounded(field) for field in fields]):
+    if (wanted := exactly(fields)) is not None and is_exactly(wanted, value):
         return value
     known = {field.name: field.type for field in fields}
     asked = {name: _read(known[name], one, records) for name, one in value.items() if name in known}
     return value | bind(fields, asked, records=records, what="return")
+
+
+def exactly(fields: Sequence[Field]) -> tuple[tuple[str, tuple[type, ...]], ...] | None:
+    """What each field must be an instance of; None if it takes a second look at some."""
+    if any(field.type not in _EXACTLY or _is_bounded(field) for field in fields):
+        return None
+    return tuple((field.name, _EXACTLY[field.type]) for field in fields)
+
+
+def is_exactly(wanted: Sequence[tuple[str, tuple[type, ...]]], value: Any) -> bool:
+    """Whether a map has all that is wanted, as it is wanted, so that nothing of it need be read or filled in."""
+    return type(value) is dict and all([type(value.get(name)) in types for name, types in wanted])
 
 
 def given_back(block: Block, scope: Scope, *, records: Mapping[str, Record]) -> dict[str, Any]:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 
 from weft.base import crash
 from weft.db.tx import Tx
-from weft.flows import advance as runs
 from weft.flows import checkpoint, operate, workflows
 from weft.flows.advance import Advanced, Hands
-from weft.flows.model import Fact
 from weft.queue import finish
-from weft.queue.finish import Ended, Finished, Returned, Told
+from weft.queue.finish import Returned
 from weft.queue.model import NOTHING, Claimed, FinalState
 from weft.sdk.workflow import PREFIX
+from weft.settle import ends
 from weft.settle.outcome import COMPLETED, Finish, Outcome, Requeue, decide
 
 
@@ -54,32 +53,19 @@ async def settle(
         return await complete(tx, outcomes)
     # wake-ups of workflows that end without a word of their workflow
     without = {one.task.id for one in outcomes if one.written is None and one.task.kind.startswith(PREFIX)}
-    ended: list[Ended] = []
+    over: list[tuple[Outcome, Finish]] = []
     returned: list[Returned] = []
-    theirs: set[str] = set()
     parked = [one.written for one in outcomes if one.written is not None and not one.written.ended]
     for outcome in outcomes:
         if outcome.written is not None and not outcome.written.ended:
             continue
         ending = decide(outcome)
         if isinstance(ending, Finish):
-            ended.append(_ended(outcome, ending))
-            if outcome.task.run_id is not None:
-                theirs.add(outcome.task.run_id)
+            over.append((outcome, ending))
         else:
             returned.append(_returned(outcome, ending))
-    finished = Finished(set(), [])
-    holding = None
-    told: list[Told] = []
-    if advance and theirs and "" not in theirs:
-        # before their tasks: whoever has the lock of a run need not be told by the way of its inbox
-        holding = await runs.hold(tx, sorted(theirs))
-    if holding is not None and holding.runs:
-        told = await finish.finish_held(tx, ended, held=list(holding.runs))
-        finished = Finished({one.task for one in told}, sorted({one.run for one in told if one.run is not None}))
-    elif ended:
-        finished = await finish.finish(tx, ended)
-    settled = finished.ids
+    ended = await ends.end(tx, over, hold=advance)
+    settled = set(ended.tasks)
     crash.point("settle: between statements")
     wake: set[str] = set()
     if returned:
@@ -94,22 +80,13 @@ async def settle(
         wake |= {queue for state, queue in back.values() if state == "ready"}
     if written := [one.written for one in outcomes if one.written is not None and one.task.id in settled]:
         await checkpoint.end(tx, written)
-    if abandoned := [one for one in ended if one.id in settled and one.id in without]:
+    if abandoned := [ends.ended_as(*one) for one in over if one[0].task.id in settled & without]:
         await workflows.abandon(tx, abandoned)
     keys = {(one.task.org, one.task.concurrency_key) for one in outcomes if one.task.concurrency_key is not None}
     if keys:
         wake |= set(await finish.unblock(tx, [(org, key) for org, key in keys if key is not None]))
     lost, repeated = await _late(tx, outcomes, settled=settled)
-    advanced = None
-    if finished.runs:
-        if holding is not None:
-            mine = [one for one in told if one.run in holding.runs]
-            facts = [Fact(one.run or "", one.step or "", *one[2:]) for one in mine]
-            advanced = await runs.go_on(tx, holding, facts, hands=hands)
-        elif advance:
-            advanced = await runs.advance(tx, finished.runs)
-        else:
-            advanced = Advanced(busy=finished.runs)
+    advanced = await ends.go_on(tx, ended, hands=hands, at_once=advance)
     return Settled(lost, sorted(wake), repeated, advanced)
 
 
@@ -124,7 +101,7 @@ async def complete(tx: Tx, outcomes: Sequence[Outcome]) -> Settled:
     )
     if missing := [one for one in outcomes if one.task.id not in settled] if len(settled) < len(outcomes) else []:
         # too late; or of a run that whoever ends it did not know of, which must be told
-        settled |= (await finish.finish(tx, [_ended(one, COMPLETED) for one in missing])).ids
+        settled |= (await finish.finish(tx, [ends.ended_as(one, COMPLETED) for one in missing])).ids
     lost, repeated = await _late(tx, outcomes, settled=settled)
     return Settled(lost, [], repeated)
 
@@ -141,12 +118,6 @@ async def _late(
     earlier = await finish.ended_with(tx, [(one.task.org, one.task.id, one.task.token) for one in late])
     lost = [one for one in late if one.task.id not in earlier]
     return lost, [(one, earlier[one.task.id]) for one in late if one.task.id in earlier]
-
-
-def _ended(outcome: Outcome, ending: Finish) -> Ended:
-    return Ended(
-        outcome.task.id, outcome.task.token, ending.state, ending.reason, outcome.result, outcome.error, outcome.started
-    )
 
 
 def _returned(outcome: Outcome, ending: Requeue) -> Returned:

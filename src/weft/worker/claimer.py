@@ -27,7 +27,7 @@ from weft.queue.model import Claimed
 from weft.settle import rescue
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
-from weft.worker.warm import BATCH, Place, WarmLanes, portion
+from weft.worker.warm import BATCH, Place, WarmLanes, bite, portion
 
 log = logging.getLogger("weft.worker")
 
@@ -88,6 +88,8 @@ class Claimer:
         self._looked = 0.0
         self._look_cost = 0.0
         self._forgot = 0.0
+        self._hungry = True
+        """The last claim found nothing."""
         self._turn = 0
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
@@ -272,14 +274,14 @@ class Claimer:
         """What wake-ups told of. Limited lanes are left to the special loop, which counts."""
         if named & self._warm.special:
             self._special_found.set()
-        room = min(self._room(), BATCH)
+        room = bite(min(self._room(), BATCH), hungry=self._hungry)
         if room <= 0:
             return 0
         got = await self._claim(self._warm.named(named - self._warm.limited, room=room, now=now), now)
         return got + len(named & self._warm.special)
 
     async def _claim_plain(self, now: float) -> int:
-        room = portion(self._room())
+        room = bite(portion(self._room()), hungry=self._hungry)
         if room <= 0:
             return 0
         # a task in a bulk claim waits for the whole of it: those with little to do are left to the scout
@@ -289,6 +291,7 @@ class Claimer:
         if not takes:
             return 0
         tasks = await self._take(takes, kinds=self._serves.kinds)
+        self._hungry = not tasks
         self._warm.took(takes, tasks, now=now)
         self._buffer.put(tasks)
         return len(tasks)
@@ -300,6 +303,8 @@ class Claimer:
             await asyncio.sleep(_SCOUT_EVERY)
             if self._stopped:
                 return
+            if self._hungry and not len(self._buffer):
+                continue  # nothing to be beside of
             try:
                 # only as many as runners are about to become free for: else other workers may be sooner
                 got = await self._claim(self._warm.newcomers(self._buffer.orgs, room=self._soon()), time.monotonic())

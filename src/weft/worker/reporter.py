@@ -80,6 +80,7 @@ class Reporter(abc.ABC):
                     # what it had in its hands is not settled: this worker must end, so that its tasks are rescued
                     beside.result()
                 if self._outcomes or self._lines:
+                    await self._gather()
                     await self._flush()
                 elif self._finishing:
                     return
@@ -104,6 +105,14 @@ class Reporter(abc.ABC):
                 # a flush that was started is finished, whoever is cancelled
                 self._second = asyncio.create_task(self._flush())
                 await asyncio.shield(self._second)
+
+    async def _gather(self) -> None:
+        """Tasks of a run that end within the same turns of the loop are settled together: one after another they would wait
+        for the run's lock. Handlers that wait for anything are not waited for."""
+        known = 0
+        while known < len(self._outcomes) < BATCH and self._outcomes[0].task.run_id is not None:
+            known = len(self._outcomes)
+            await asyncio.sleep(0)
 
     async def _wait(self) -> None:
         self._wanted.clear()

@@ -14,6 +14,8 @@ looked better in a few trials on a loaded machine; nothing finer is known."""
 _QUICK = 1500
 """Room that only handlers make which do next to nothing; then the largest batch is the quickest."""
 _LEAST = 100
+_FIRST = 400
+"""The most that is claimed at once after there was nothing: runners begin with these while more is claimed."""
 _WARM_FOR = 60.0
 _WARM_AT_MOST = 200
 _NEWCOMER = 5
@@ -26,6 +28,11 @@ Place = tuple[str, str]
 def portion(room: int) -> int:
     """How much of the room one claim fills. Where handlers take their time a quarter: a claim holds up the others."""
     return min(room, BATCH) if room >= _QUICK else min(room, max(room // 4, _LEAST))
+
+
+def bite(room: int, *, hungry: bool) -> int:
+    """The same where the claim before found nothing."""
+    return min(room, _FIRST) if hungry else room
 
 
 @dataclasses.dataclass

@@ -197,7 +197,7 @@ changed as (
         params = v.params::jsonb,
         task_id = v.task_id,
         attempt = v.attempt,
-        output = coalesce(v.output::jsonb, s.output),
+        output = case when v.whole then v.output::jsonb else s.output end,
         error = v.error::jsonb,
         started_at = coalesce(
             v.started_at, s.started_at, case when v.state <> 'pending' and v.task_id is null then weft.now() end),
@@ -208,22 +208,28 @@ changed as (
         %(changed_parts_ended)s::integer[], %(changed_parts_failed)s::integer[], %(changed_parts_made)s::integer[],
         %(changed_parts_started)s::integer[], %(changed_blocks)s::text[], %(changed_params)s::text[],
         %(changed_tasks)s::uuid[], %(changed_attempts)s::integer[], %(changed_outputs)s::text[], %(changed_errors)s::text[],
-        %(changed_started)s::timestamptz[]
+        %(changed_started)s::timestamptz[], %(changed_whole)s::boolean[]
     ) as v (
         id, state, succeeded, failed, skipped, decided, parts, parts_ended, parts_failed, parts_made, parts_started, block,
-        params, task_id, attempt, output, error, started_at)
+        params, task_id, attempt, output, error, started_at, whole)
     where s.id = any(array[v.id])
 ),
--- most: those that have not opened anything, and wait for others or for their task
+-- most: those that have not opened anything, and wait for others or for their task. What many of them have in common is
+-- said once: each column of a thousand rows is a millisecond. A full join, because only that is always done by hashing.
 begun as (
     insert into weft.steps (id, run_id, org_id, frame_id, node, element, depth, state, waits, decided, item, task_id)
     select
-        v.id, v.run_id, v.org_id, v.frame_id, v.node, v.element, v.depth, v.state, v.waits, v.decided, v.item::jsonb, v.task_id
+        v.id, f.run_id, f.org_id, f.frame_id, v.node, v.element, f.depth, f.state, f.waits, f.decided, v.item::jsonb, v.task_id
     from unnest(
-        %(begun_ids)s::uuid[], %(begun_runs)s::uuid[], %(begun_orgs)s::uuid[], %(begun_frames)s::uuid[],
-        %(begun_nodes)s::text[], %(begun_elements)s::integer[], %(begun_depths)s::integer[], %(begun_states)s::text[],
-        %(begun_waits)s::integer[], %(begun_decided)s::boolean[], %(begun_items)s::text[], %(begun_tasks)s::uuid[]
-    ) as v (id, run_id, org_id, frame_id, node, element, depth, state, waits, decided, item, task_id)
+        %(begun_ids)s::uuid[], %(begun_frames)s::bigint[], %(begun_nodes)s::text[], %(begun_elements)s::integer[],
+        %(begun_items)s::text[], %(begun_tasks)s::uuid[]
+    ) as v (id, frame, node, element, item, task_id)
+    full join unnest(
+        %(frame_runs)s::uuid[], %(frame_orgs)s::uuid[], %(frame_ids)s::uuid[], %(frame_depths)s::integer[],
+        %(frame_states)s::text[], %(frame_waits)s::integer[], %(frame_decided)s::boolean[]
+    ) with ordinality as f (run_id, org_id, frame_id, depth, state, waits, decided, number)
+        on f.number = v.frame
+    where coalesce(v.frame, 0) > 0
 ),
 made as (
     insert into weft.steps (
@@ -248,7 +254,8 @@ made as (
         id, run_id, org_id, frame_id, node, element, catching, depth, state, waits, succeeded, failed, skipped, decided,
         parts, parts_ended, parts_failed, parts_made, parts_started, block, params, item, task_id, output, error)
 ),
-wanted as materialized (
+-- what tasks have in common: where they go, and whether who asks may have them at once
+shape as materialized (
     select
         v.*,
         case when v.pool is not null then coalesce((
@@ -256,8 +263,7 @@ wanted as materialized (
             from weft.queues as q
             where q.org_id = v.org_id and q.name = 'pool:' || v.pool
         ), 1) end as slots,
-        v.handed
-        and v.pool is null
+        v.pool is null
         and not exists (
             select
             from weft.queues as q
@@ -269,27 +275,33 @@ wanted as materialized (
             select
             from weft.orgs as o
             where o.id = v.org_id and (o.max_concurrent is not null or o.suspended_at is not null)
-        ) as held
+        ) as free
     from unnest(
-        %(task_ids)s::uuid[], %(task_orgs)s::uuid[], %(task_runs)s::uuid[], %(task_steps)s::uuid[], %(task_kinds)s::text[],
-        %(task_queues)s::text[], %(task_lanes)s::text[], %(task_payloads)s::text[], %(task_urgencies)s::integer[],
-        %(task_attempts)s::integer[], %(task_retries)s::text[], %(task_timeouts)s::double precision[], %(task_tags)s::text[],
-        %(task_pools)s::text[], %(task_correlations)s::text[], %(task_traces)s::text[], %(task_handed)s::boolean[]
-    ) as v (
-        id, org_id, run_id, step_id, kind, queue, lane, payload, urgency, max_attempts, retry, timeout, tags, pool,
-        correlation_id, trace_parent, handed)
+        %(shape_orgs)s::uuid[], %(shape_runs)s::uuid[], %(shape_kinds)s::text[], %(shape_queues)s::text[],
+        %(shape_lanes)s::text[], %(shape_urgencies)s::integer[], %(shape_attempts)s::integer[], %(shape_retries)s::text[],
+        %(shape_timeouts)s::double precision[], %(shape_tags)s::text[], %(shape_pools)s::text[],
+        %(shape_correlations)s::text[], %(shape_traces)s::text[]
+    ) with ordinality as v (
+        org_id, run_id, kind, queue, lane, urgency, max_attempts, retry, timeout, tags, pool, correlation_id, trace_parent,
+        number)
 ),
 task as (
     insert into weft.tasks (
         id, org_id, kind, queue, lane, payload, state, plain, urgency, max_attempts, concurrency, concurrency_key, tags,
         retry, timeout, run_id, step_id, correlation_id, trace_parent, attempt, node_id, lease_token, claimed_at)
     select
-        w.id, w.org_id, w.kind, w.queue, w.lane, w.payload::jsonb, case when w.held then 'running' else 'ready' end,
+        v.id, w.org_id, w.kind, w.queue, w.lane, v.payload::jsonb, case when v.handed and w.free then 'running' else 'ready' end,
         w.pool is null, w.urgency, w.max_attempts, w.slots, 'pool:' || w.pool, w.tags::text[], w.retry::jsonb,
-        w.timeout * interval '1 second', w.run_id, w.step_id, w.correlation_id, w.trace_parent,
-        case when w.held then 1 else 0 end, case when w.held then %(node_id)s::uuid end,
-        case when w.held then %(token)s::uuid end, case when w.held then weft.now() end
-    from wanted as w
+        w.timeout * interval '1 second', w.run_id, v.step_id, w.correlation_id, w.trace_parent,
+        case when v.handed and w.free then 1 else 0 end, case when v.handed and w.free then %(node_id)s::uuid end,
+        case when v.handed and w.free then %(token)s::uuid end, case when v.handed and w.free then weft.now() end
+    from unnest(
+        %(task_ids)s::uuid[], %(task_steps)s::uuid[], %(task_payloads)s::text[], %(task_shapes)s::bigint[],
+        %(task_handed)s::boolean[]
+    ) as v (id, step_id, payload, shape, handed)
+    full join shape as w
+        on w.number = v.shape
+    where coalesce(v.shape, 0) > 0
     returning id, org_id, queue, lane, state, run_at
 ),
 run as (

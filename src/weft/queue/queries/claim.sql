@@ -77,18 +77,21 @@ claimed as (
     where t.ctid = any(array(select p.place from picked as p))
     returning
         t.id, t.org_id, t.kind, t.payload, t.attempt, t.lane, t.urgency, t.run_at,
-        -- what few tasks have travels in one column: each further one costs every task
+        -- what few tasks have travels in one column: each further one costs every task. Most tasks of runs have no more than
+        -- their run and step, and text that is joined costs them a fifth of an object that is built.
         case
             when t.uncounted > 0 or t.losses > 0 or num_nonnulls(
                 t.max_attempts, t.concurrency_key, t.retry, t.timeout, t.heartbeat_timeout, t.correlation_id, t.trace_parent,
-                t.run_id, t.tags
+                t.tags
             ) > 0
             then json_build_object(
                 'uncounted', t.uncounted, 'losses', t.losses, 'max_attempts', t.max_attempts, 'retry', t.retry,
                 'concurrency_key', t.concurrency_key, 'timeout', extract(epoch from t.timeout)::double precision,
                 'heartbeat_timeout', extract(epoch from t.heartbeat_timeout)::double precision,
                 'correlation_id', t.correlation_id, 'trace_parent', t.trace_parent, 'run_id', t.run_id, 'step_id', t.step_id,
-                'tags', t.tags)
+                'tags', t.tags)::text
+            when t.run_id is not null
+            then '{"run_id":"' || t.run_id || coalesce('","step_id":"' || t.step_id, '') || '"}'
         end as rest
 ),
 feed as (
@@ -97,7 +100,7 @@ feed as (
     from claimed as c
     having count(*) > 0
 )
-select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest::text
+select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest
 from claimed as c
 order by c.urgency, c.run_at, c.id;
 
