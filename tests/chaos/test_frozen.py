@@ -158,7 +158,7 @@ async def test_a_leader_that_stops_in_a_term_of_its_own_is_followed_by_another(
             other = await stage.start()
             await stage.lost(victim, point)
             await witness.all_ended()
-            await stage.wake(victim, starting=point.startswith("lead"))
+            await stage.wake(victim, starting=point == "lead: before the term")
             await away(other, victim)
         await until(lambda: value(witness.url, "select max(term) from weft.leaders") >= len(LEADER))
         assert await witness.findings() == []

@@ -192,8 +192,9 @@ select
     end;
 
 -- `for key share` lets the leader renew meanwhile (no key changes) and stands against take_term's `for update`.
+-- A leader that stops between two statements of such a transaction must not keep the next one from its term for long.
 -- name: fence
-select l.term
+select l.term, set_config('idle_in_transaction_session_timeout', %(idle)s, true)
 from weft.leaders as l
 where l.role = %(role)s and l.term = %(term)s
 for key share;
