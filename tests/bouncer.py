@@ -23,8 +23,8 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def pooled(database_url: str) -> Iterator[str]:
-    """The same database, through a pooler with two server connections."""
+def pooled(database_url: str, *, servers: int = 2) -> Iterator[str]:
+    """The same database, through a pooler with so many server connections."""
     assert PGBOUNCER is not None
     direct = psycopg.conninfo.conninfo_to_dict(database_url)
     folder = Path(tempfile.mkdtemp(prefix="weft-pgbouncer-"))
@@ -41,7 +41,7 @@ unix_socket_dir =
 auth_type = trust
 auth_file = {folder}/users
 pool_mode = transaction
-default_pool_size = 2
+default_pool_size = {servers}
 max_client_conn = 100
 logfile = {folder}/log
 """

@@ -69,6 +69,7 @@ HOT: dict[str, dict[str, Any]] = {
     "next_due": {},
     "keys_with_room": {},
     "tasks_of_nodes": {"nodes": SOME[:3], "take": 1000},
+    "nodes_with_tasks": {"nodes": SOME[:3]},
     "tasks_of_nobody": {"older": MINUTE, "take": 1000},
     "tasks_of_claims": {"tokens": SOME[:5]},
     "tasks_past_lease": {"take": 1000},

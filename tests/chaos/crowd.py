@@ -42,9 +42,18 @@ class Crowd:
         inside: Sequence[str] = (),
     ) -> asyncio.subprocess.Process:  # fmt: skip
         """A worker that has beaten once; with `crash_at` it may die before it has. `inside`: what to start it with."""
-        environment = {**os.environ, "CREW_URL": self.url, "CREW_DIARY": str(self.folder / "diary"), **(env or {})}
-        if crash_at is not None:
-            environment["WEFT_CRASH_AT"] = crash_at
+        told = {} if crash_at is None else {"WEFT_CRASH_AT": crash_at}
+        process = await self._begin(*options, program=program, env={**(env or {}), **told}, inside=inside)
+        assert process.stdout is not None
+        async with asyncio.timeout(LONG):
+            said = await process.stdout.readline()
+        assert said == b"ready\n" or crash_at is not None, (self.folder / "stderr").read_text()[-4000:]
+        return process
+
+    async def _begin(
+        self, *options: str, program: str, env: Mapping[str, str], inside: Sequence[str] = ()
+    ) -> asyncio.subprocess.Process:  # fmt: skip
+        environment = {**os.environ, "CREW_URL": self.url, "CREW_DIARY": str(self.folder / "diary"), **env}
         log = (self.folder / "stderr").open("ab")
         process = await asyncio.create_subprocess_exec(
             *inside, sys.executable, str(HERE / program), *options, stdin=asyncio.subprocess.DEVNULL,
@@ -52,10 +61,16 @@ class Crowd:
         )  # fmt: skip
         log.close()
         self._members.append(process)
-        assert process.stdout is not None
-        async with asyncio.timeout(LONG):
-            said = await process.stdout.readline()
-        assert said == b"ready\n" or crash_at is not None, (self.folder / "stderr").read_text()[-4000:]
+        return process
+
+    async def freeze(
+        self, point: str, *options: str, env: Mapping[str, str] | None = None
+    ) -> asyncio.subprocess.Process:  # fmt: skip
+        """A worker that has stopped at this point."""
+        told = {**(env or {}), "WEFT_FREEZE_AT": point}
+        process = await self._begin(*options, env=told, program="crew.py")
+        await until(lambda: process.returncode is not None or stopped(process.pid))
+        assert process.returncode is None, (self.folder / "stderr").read_text()[-4000:]
         return process
 
     def alive(self) -> int:
@@ -82,6 +97,11 @@ class Crowd:
                 process.kill()
         for process in self._members:
             await ended(process)
+
+
+def stopped(pid: int) -> bool:
+    """Whether a process has got SIGSTOP and not yet SIGCONT."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 async def ended(process: asyncio.subprocess.Process, *, within: float = LONG) -> int:

@@ -36,7 +36,7 @@ JOBS = ("schedule: decided", "schedule: dispatched", "trigger: before commit")
 MIGRATING = ("migrate: before commit", "migrate: committed")
 WORKER = (
     "beat: before", "beat: answered#2", "claim: answered", "settle: before", "settle: committed",
-    "limited claim: before commit", "settle: between statements",
+    "limited claim: before commit", "settle: between statements", "transaction: begun#3", "asleep: said",
 )  # fmt: skip
 RUNS = ("advance: decided", "advance: written", "settle: committed", "settle: between statements")
 """Where a worker dies while it readies what comes after a task."""

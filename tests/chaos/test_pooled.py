@@ -29,8 +29,6 @@ async def busy(witness: Witness, app: App, pid: int) -> None:
 
 
 @pytest.mark.skipif(bouncer.PGBOUNCER is None, reason=f"NOT TESTED: faults behind a pooler. {bouncer.REASON}")
-# In the long tier until it is known why the frozen worker is sometimes not given up within a minute.
-@pytest.mark.long
 async def test_kills_and_freezes_behind_a_transaction_pooler_lose_nothing(
     witness: Witness, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,6 +111,20 @@ async def test_giving_up_passes_over_who_came_back(tx: Tx) -> None:
     assert set(await nodes.mark_dead(tx, lost=lost)) == {absent.id, late.id}
 
 
+async def test_a_node_whose_row_somebody_holds_keeps_no_other_from_being_given_up(database: Database) -> None:
+    async with database.tx() as tx:
+        held, free = [await registered(tx) for _ in range(2)]
+        await overdue(tx, held)
+        await overdue(tx, free)
+    lost = [Sign(id=node.id, overdue=True, absent=None, watched=False) for node in (held, free)]
+    async with database.tx() as holder:
+        await holder.run("select from weft.nodes where id = %(id)s for update", {"id": held.id})
+        async with database.tx() as tx:
+            assert await nodes.mark_dead(tx, lost=lost) == [free.id]
+    async with database.tx() as tx:
+        assert set(await nodes.mark_dead(tx, lost=lost)) == {held.id, free.id}
+
+
 async def test_a_beat_during_a_rescue_waits_for_it_and_learns_of_it(database: Database) -> None:
     async with database.tx() as tx:
         node = await registered(tx)

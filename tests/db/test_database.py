@@ -9,7 +9,7 @@ from psycopg import errors as pg
 
 from weft.base import config, errors
 from weft.db import connect
-from weft.db.database import Database
+from weft.db.database import Database, request
 from weft.db.tx import Tx, translate
 
 COUNT = "select count(*) from weft.locks"
@@ -84,9 +84,41 @@ async def test_a_connection_through_a_pooler_carries_no_session_but_each_transac
         assert await tx.value("select current_user") == "weft_engine"
         assert await tx.value("select current_setting('statement_timeout')") == "30s"
         assert await tx.value("select count(*) from pg_prepared_statements") == 0
+        assert await tx.value("select current_setting('idle_in_transaction_session_timeout')") == "5s"
     async with database.once(org=uuid.uuid4()) as tx:
         assert await tx.value("select current_user") == "weft_tenant"
     await database.close()
+
+
+async def test_a_transaction_through_a_pooler_has_its_limits_from_its_first_message(database_url: str) -> None:
+    """Whoever stops after it has none to send."""
+    database = Database(config.Settings(database_url=database_url, pooled=True))
+    async with database.tx() as tx, await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
+        said = "select state, query from pg_stat_activity where pid = %s"
+        found = await (await other.execute(said, (tx.connection.info.backend_pid,))).fetchone()
+        assert found is not None
+        assert found[0] == "idle in transaction" and found[1].startswith("begin; select set_config(")
+    await database.close()
+
+
+async def test_what_a_request_is_called_is_no_part_of_the_statement(database: Database) -> None:
+    name = "it's \\'; drop schema weft; %s --"
+    token = request.set(name)
+    try:
+        async with database.tx(org=uuid.uuid4()) as tx:
+            assert await tx.value("select current_setting('weft.request_id')") == name
+    finally:
+        request.reset(token)
+
+
+async def test_a_transaction_with_settings_that_raises_leaves_nothing_and_its_connection_is_good(database: Database) -> None:
+    org = uuid.uuid4()
+    with pytest.raises(errors.WeftError):
+        async with database.tx(org=org, engine=True) as tx:
+            await tx.run("create temporary table gone (id integer)")
+            await tx.run("select 1 / 0")
+    async with database.once() as tx:
+        assert await tx.value("select to_regclass('gone') is null and coalesce(current_setting('weft.org', true), '') = ''")
 
 
 def test_options_of_the_url_are_kept_and_what_it_says_wins() -> None:

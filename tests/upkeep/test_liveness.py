@@ -164,6 +164,26 @@ async def test_a_node_that_comes_back_before_it_is_given_up_keeps_its_tasks(data
     assert await state(database, id) == "running"
 
 
+async def test_what_a_transaction_of_the_dead_still_holds_is_taken_when_that_is_over(database: Database) -> None:
+    clock = iter([0.0, UNSEEN, UNSEEN, UNSEEN])
+    watch = Liveness(own_id="", quiet=dt.timedelta(), clock=lambda: next(clock))
+    node = nodes.here(version="test")
+    async with database.tx() as tx:
+        await nodes.register(tx, node=node, liveness=1)
+        held, free = [await running_task(tx, node_id=node.id) for _ in range(2)]
+        assert [await watch.peek(tx), await watch.peek(tx)] == [False, True]
+    async with database.tx() as frozen:
+        await frozen.run("select from weft.tasks where id = %(id)s for update", {"id": held})
+        async with database.tx() as tx:
+            assert await watch.once(tx) == 1
+    assert [await state(database, free), await state(database, held)] == ["ready", "running"]
+    async with database.tx() as tx:
+        assert await watch.peek(tx)
+        assert await watch.once(tx) == 1
+        assert not await watch.peek(tx)
+    assert await state(database, held) == "ready"
+
+
 async def test_more_tasks_than_one_batch_are_taken_in_several(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

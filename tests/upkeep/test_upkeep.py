@@ -5,6 +5,7 @@ import datetime as dt
 
 import pytest
 
+from weft.base import config
 from weft.cluster import nodes
 from weft.cluster.pulse import Pulse
 from weft.db.database import Database
@@ -48,6 +49,27 @@ async def test_the_leader_does_the_chores_until_it_stops(database: Database) -> 
     assert not chores()
     upkeep.cancel()
     await listener.close()
+
+
+async def test_the_lost_are_given_up_although_every_connection_is_taken(database_url: str) -> None:
+    database = Database(config.Settings(database_url=database_url, pool_size=1))
+    pulse = a_pulse(database)
+    lost = nodes.here(version="test", lease=dt.timedelta(milliseconds=1))
+    watcher = await database.reserve()
+    async with database.once() as tx:
+        await nodes.register(tx, node=lost, liveness=None)
+    await pulse.start()
+    async with database.once():
+        upkeep = asyncio.create_task(Upkeep(database, pulse).run())
+        async with asyncio.timeout(20):
+            given_up = False
+            while not given_up:
+                found = await (await watcher.execute("select status from weft.nodes where id = %s", (lost.id,))).fetchone()
+                given_up = found == ("dead",)
+    await pulse.stop()
+    upkeep.cancel()
+    await watcher.close()
+    await database.close()
 
 
 async def test_a_standby_does_no_chores(database: Database) -> None:

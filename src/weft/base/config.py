@@ -31,7 +31,7 @@ class Settings:
     """Where the embedded PostgreSQL keeps its data."""
 
     pool_size: int = 8
-    """Most connections one process opens for work, besides the two reserved ones."""
+    """Most connections one process opens for work, besides the two reserved ones, three while it leads."""
 
     allow_shell: bool = False
     """Whether this worker runs tasks of the built-in kind `shell`."""

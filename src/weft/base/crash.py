@@ -1,7 +1,8 @@
-"""Named points at which a process can be told to die, to show that nothing is lost there.
+"""Named points at which a process can be told to die, or to stop, to show that nothing is lost or held up there.
 
     WEFT_CRASH_AT="settle: before commit"      kill -9 of itself when it first gets there
     WEFT_CRASH_AT="beat: answered#3"           when it gets there for the third time
+    WEFT_FREEZE_AT="settle: between statements"  stops there instead, until somebody sends it SIGCONT
 
 Without the variable a point is one comparison. They stand around statements and batches, never inside loops over tasks.
 """
@@ -13,6 +14,7 @@ import signal
 from weft.base import errors
 
 VARIABLE = "WEFT_CRASH_AT"
+FREEZING = "WEFT_FREEZE_AT"
 
 CHORES = (
     "sequencer", "promoter", "unblocker", "late claims", "liveness", "lapsed leases", "strays", "cancellations",
@@ -26,9 +28,10 @@ CHORES = (
 )  # fmt: skip
 
 POINTS = (
+    "transaction: begun",
     "enqueue: before", "enqueue: committed", "bulk enqueue: before commit", "bulk enqueue: committed",
     "claim: answered", "limited claim: before commit",
-    "beat: before", "beat: answered",
+    "beat: before", "beat: answered", "asleep: said",
     "settle: before", "settle: between statements", "settle: committed",
     "advance: decided", "advance: written",
     "cancel: before commit", "cancel: committed",
@@ -42,21 +45,23 @@ POINTS = (
 """Every point there is; those of chores stand between their work and its commit."""
 
 
-def parse(told: str | None) -> tuple[str, int] | None:
-    """Where to die, and at which visit."""
+def parse(told: str | None, *, variable: str = VARIABLE) -> tuple[str, int] | None:
+    """Where to die or stop, and at which visit."""
     if not told:
         return None
     name, _, visit = told.partition("#")
     if name not in POINTS or not (visit or "1").isdigit():
-        raise errors.ConfigError(f"{VARIABLE}={told!r} names no crash point; there are: {', '.join(POINTS)}")
+        raise errors.ConfigError(f"{variable}={told!r} names no crash point; there are: {', '.join(POINTS)}")
     return name, int(visit or 1)
 
 
-_AT = parse(os.environ.get(VARIABLE))
+_DEATH = parse(os.environ.get(VARIABLE))
+_AT = _DEATH or parse(os.environ.get(FREEZING), variable=FREEZING)
 _visits = itertools.count(1)
 
 
 def point(name: str) -> None:
-    """Dies here, if that was asked for."""
+    """Dies or stops here, if that was asked for."""
     if _AT is not None and _AT[0] == name and next(_visits) == _AT[1]:
-        os.kill(os.getpid(), signal.SIGKILL)
+        # to this very thread: it does not take another step
+        signal.raise_signal(signal.SIGSTOP if _DEATH is None else signal.SIGKILL)

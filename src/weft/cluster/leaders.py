@@ -15,6 +15,10 @@ LEADER_CLASS = 0x77650002
 LEASE = dt.timedelta(seconds=3)
 """What the leader's row promises. It only shows; the lock decides and the term fences."""
 
+_IDLE = "5s"
+"""How long a leader's transaction may wait for its next statement: less than a node's lease, so that whoever stopped in
+one is given up no later than others."""
+
 
 def key(role: str) -> int:
     """The advisory lock key of a role."""
@@ -47,7 +51,7 @@ async def take(tx: Tx, *, role: str, node_id: str) -> int | None:
 
 async def fence(tx: Tx, *, role: str, term: int) -> None:
     """First in each transaction a leader writes in: from here to the commit nobody begins another term."""
-    if await tx.value(SQL.fence, {"role": role, "term": term}) is None:
+    if await tx.row(SQL.fence, {"role": role, "term": term, "idle": _IDLE}) is None:
         raise errors.Conflict(f"term {term} of {role} is over; nothing was changed", role=role, term=term)
 
 

@@ -159,7 +159,8 @@ async def look(tx: Tx, *, quiet: dt.timedelta = QUIET) -> list[Sign]:
 
 
 async def mark_dead(tx: Tx, *, lost: Sequence[Sign]) -> list[str]:
-    """Gives up those who are still as they were seen; answers all of them that are dead now, their rows locked."""
+    """Gives up those who are still as they were seen and whom nobody holds; answers all of them that are dead now, their
+    rows locked."""
     arguments = {"ids": [sign.id for sign in lost], "absent": [sign.absent for sign in lost]}
     return [row[0] for row in await tx.rows(SQL.mark_dead, arguments)]
 

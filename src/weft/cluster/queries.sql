@@ -121,11 +121,18 @@ where n.status <> 'dead';
 
 -- Gives nodes up, those that are so already included: the caller rescues in batches and must hold each row, so that
 -- a node which beats meanwhile learns of it after the rescue. One that came back has another key or a fresh beat.
+-- A row that somebody holds is left to the next look: whoever holds it may have stopped, and the others must not wait.
 -- name: mark_dead
+with free as materialized (
+    select n.id
+    from weft.nodes as n
+    where n.id = any(%(ids)s::uuid[])
+    for no key update skip locked
+)
 update weft.nodes as n
 set status = 'dead'
-from unnest(%(ids)s::uuid[], %(absent)s::integer[]) as v (id, absent)
-where n.id = v.id and (n.status = 'dead' or n.beat_at + n.lease < weft.now() or n.liveness = v.absent)
+from free as f, unnest(%(ids)s::uuid[], %(absent)s::integer[]) as v (id, absent)
+where n.id = f.id and n.id = v.id and (n.status = 'dead' or n.beat_at + n.lease < weft.now() or n.liveness = v.absent)
 returning n.id::text;
 
 -- name: known_nodes
@@ -185,8 +192,9 @@ select
     end;
 
 -- `for key share` lets the leader renew meanwhile (no key changes) and stands against take_term's `for update`.
+-- A leader that stops between two statements of such a transaction must not keep the next one from its term for long.
 -- name: fence
-select l.term
+select l.term, set_config('idle_in_transaction_session_timeout', %(idle)s, true)
 from weft.leaders as l
 where l.role = %(role)s and l.term = %(term)s
 for key share;

@@ -63,6 +63,13 @@ _SESSION = {
     },
     "owner": {**_SERVER_TCP, "timezone": "UTC", "lock_timeout": "30s"},
 }
+_POOLED = {
+    # a process that stops in a transaction keeps a connection of the pooler's few from everybody; each of those that wait
+    # in line for it when it stops gets one in its turn
+    "idle_in_transaction_session_timeout": "5s",
+    # who does not read its answer does so, too: no other limit holds while the server writes
+    "tcp_user_timeout": _SERVER_TCP["tcp_user_timeout"],
+}
 
 
 class Patient(psycopg.AsyncConnection[TupleRow]):
@@ -98,9 +105,9 @@ def with_database(url: str, name: str) -> str:
     return conninfo.make_conninfo(url, dbname=name)
 
 
-def session_settings(purpose: Purpose) -> dict[str, str]:
+def pooled_settings() -> dict[str, str]:
     """What a pooled transaction must set locally because its connection carries nothing."""
-    return {name: value for name, value in _SESSION[purpose].items() if not name.startswith("tcp_")}
+    return {name: value for name, value in _SESSION["work"].items() if not name.startswith("tcp_")} | _POOLED
 
 
 async def connect(

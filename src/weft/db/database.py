@@ -10,14 +10,17 @@ well it keeps the engine's rights, to write what tenants may not, and is confine
 import asyncio
 import contextlib
 import contextvars
+import dataclasses
+import functools
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import psycopg
 import psycopg_pool
+from psycopg import sql
 from psycopg.rows import TupleRow
 
-from weft.base import config, errors
+from weft.base import config, crash, errors
 from weft.db import connect, embedded
 from weft.db.tx import Tx, translate
 
@@ -97,6 +100,12 @@ class Database:
         url = await self.url(direct=True, owner=purpose == "owner")
         return await connect.connect(url, purpose=purpose)
 
+    async def apart(self) -> "Database":
+        """The same database by a connection that nobody else uses, around a pooler: for what must go on when all others are
+        taken, or held by somebody who has stopped. The caller closes it."""
+        url = await self.url(direct=True)
+        return Database(dataclasses.replace(self.settings, database_url=url, direct_url=None, pooled=False, pool_size=1))
+
     @contextlib.asynccontextmanager
     async def tx(self, *, org: uuid.UUID | None = None, engine: bool = False, labelled: bool = False) -> AsyncIterator[Tx]:
         """A transaction: commits at the end of the block, rolls back if it raises.
@@ -106,8 +115,8 @@ class Database:
         async with self._checkout() as connection:
             reached_end = False
             try:
-                async with connection.transaction():
-                    await self._enter(connection, org=org, engine=engine, labelled=labelled)
+                async with _transaction(connection, self._local(org=org, engine=engine, labelled=labelled)):
+                    crash.point("transaction: begun")
                     yield Tx(connection)
                     reached_end = True
             except psycopg.Error as error:
@@ -150,17 +159,39 @@ class Database:
         finally:
             await self._pool.putconn(connection)
 
-    async def _enter(
-        self, connection: "psycopg.AsyncConnection[TupleRow]", *, org: uuid.UUID | None, engine: bool, labelled: bool
-    ) -> None:
-        settings = connect.session_settings("work") if self.pooled else {}
+    def _local(self, *, org: uuid.UUID | None, engine: bool, labelled: bool) -> dict[str, str]:
+        """The settings of one transaction."""
+        settings = connect.pooled_settings() if self.pooled else {}
         if org is not None:
             settings |= {"weft.org": str(org)} if engine else {"role": "weft_tenant", "weft.org": str(org)}
         if (org is not None or labelled) and (id := request.get()):
             settings["weft.request_id"] = id
-        if settings:
-            names, values = list(settings), list(settings.values())
-            await connection.execute(
-                "select set_config(name, value, true) from unnest(%s::text[], %s::text[]) as s(name, value)",
-                (names, values),
-            )
+        return settings
+
+
+@contextlib.asynccontextmanager
+async def _transaction(
+    connection: "psycopg.AsyncConnection[TupleRow]", settings: Mapping[str, str]
+) -> AsyncIterator[None]:  # fmt: skip
+    """A transaction that begins with its settings, in one message. Behind a pooler a bare `begin` has no time limit: a
+    process that stopped after it, or while it was in line for it, kept one of the pooler's connections for good."""
+    if not settings:
+        async with connection.transaction():
+            yield
+        return
+    local = ", ".join(f"set_config({_quoted(name)}, {_quoted(value)}, true)" for name, value in settings.items())
+    try:
+        await connection.execute(f"begin; select {local}".encode(), prepare=False)
+        yield
+    except BaseException:
+        # one that is broken is found out by the pool
+        with contextlib.suppress(psycopg.Error):
+            await connection.rollback()
+        raise
+    await connection.commit()
+
+
+@functools.lru_cache(maxsize=1000)
+def _quoted(value: str) -> str:
+    """As text of SQL; most are the same in every transaction."""
+    return sql.quote(value)

@@ -15,6 +15,11 @@ async def of_nodes(tx: Tx, *, nodes: Sequence[str], take: int) -> list[str]:
     return _ids(await tx.rows(SQL.tasks_of_nodes, {"nodes": list(nodes), "take": take}))
 
 
+async def left(tx: Tx, *, nodes: Sequence[str]) -> list[str]:
+    """Those of these nodes that still have tasks; nothing is locked."""
+    return _ids(await tx.rows(SQL.nodes_with_tasks, {"nodes": list(nodes)}))
+
+
 async def of_nobody(tx: Tx, *, older: dt.timedelta, take: int) -> list[str]:
     return _ids(await tx.rows(SQL.tasks_of_nobody, {"older": older, "take": take}))
 

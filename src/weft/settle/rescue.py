@@ -20,11 +20,17 @@ BATCH = 1000
 CANCEL_GRACE = dt.timedelta(seconds=30)
 """How long after a cancellation a running task is ended by force, although its worker still beats."""
 
+
 async def nodes(tx: Tx, ids: Sequence[str]) -> int:
     """Takes the tasks of dead nodes away from them."""
     if not ids:
         return 0
     return await _end(tx, await orphans.of_nodes(tx, nodes=ids, take=BATCH), how="lost", why="its worker died")
+
+
+async def left(tx: Tx, ids: Sequence[str]) -> list[str]:
+    """Dead nodes of which something could not be taken yet."""
+    return await orphans.left(tx, nodes=ids) if ids else []
 
 
 async def leases(tx: Tx) -> int:

@@ -33,6 +33,8 @@ class Chore:
     then: Callable[[Database], Awaitable[None]] | None = None
     """What follows after the commit, outside of any transaction: talking to others."""
 
+    vital: bool = False
+    """It goes on whatever becomes of the connections that others share: it has one of its own."""
     wake: str | None = None
     """A channel of the database on which it is told that there is something to do before the pause is over."""
 

@@ -83,9 +83,10 @@ class Liveness:
         """A batch of the tasks of the lost. One who came back meanwhile keeps its own."""
         dead = await nodes.mark_dead(tx, lost=list(self._lost.values()))
         rescued = await rescue.nodes(tx, dead)
-        if rescued < rescue.BATCH:
-            # if this does not commit, the next look finds them again
-            self._lost.clear()
+        # more than a batch, or held by a transaction that one of them left open; looks do not find the dead. Whoever is not
+        # dead, because this does not commit or somebody held its row, is found by the next look.
+        left = await rescue.left(tx, dead)
+        self._lost = {id: self._lost[id] for id in left}
         return rescued
 
 

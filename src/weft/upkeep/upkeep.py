@@ -32,9 +32,12 @@ class Upkeep:
 
     async def _lead(self, term: int) -> None:
         pulse = self._pulse
+        apart = await self._database.apart()
         running = [
             asyncio.create_task(
-                chore.run(one, database=self._database, role=leaders.SCHEDULER, term=term, hub=self._hub),
+                chore.run(
+                    one, database=apart if one.vital else self._database, role=leaders.SCHEDULER, term=term, hub=self._hub
+                ),
                 name=f"weft {one.name}",
             )
             for one in table.chores(
@@ -47,3 +50,4 @@ class Upkeep:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+            await apart.close()

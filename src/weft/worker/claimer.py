@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypedDict
 
-from weft.base import errors, ids
+from weft.base import crash, errors, ids
 from weft.cluster import nodes
 from weft.cluster.wakefulness import HEAVY, Wakefulness
 from weft.db.database import Database
@@ -387,6 +387,7 @@ class Claimer:
     async def _say(self, *, asleep: bool) -> None:
         async with self._database.once() as tx:
             await nodes.sleep(tx, node_id=self._serves.node_id, asleep=asleep)
+            crash.point("asleep: said")
         self._wakefulness.asleep = asleep
 
     def _pause(self, got: int) -> float:

@@ -70,6 +70,12 @@ order by t.claimed_at
 limit %(take)s
 for update skip locked;
 
+-- What somebody held while the others were taken: a transaction of the dead themselves, perhaps.
+-- name: nodes_with_tasks
+select distinct t.node_id::text
+from weft.tasks as t
+where t.state = 'running' and t.node_id = any(%(nodes)s::uuid[]) and t.lease_until is null;
+
 -- Running on a node nobody knows (its row was swept away): as lost as any.
 -- name: tasks_of_nobody
 select t.id::text
