@@ -68,6 +68,7 @@ BAD_AND_GOOD: dict[str, tuple[str, str]] = {
         n("schema S { a: Int } event facet T(t: String) workflow W() andThen { s = S(a = 1) t = T(t = s) }"),
         n("schema S { a: Int } event facet T(t: S) workflow W() andThen { s = S(a = 1) t = T(t = s) }"),
     ),
+    "made-list": (w("x = E() yield W(out = x.text ++ 1)", "out: [Json]"), w("x = E() yield W(out = x.list ++ [1])", "out: [Int]")),
     "operator-type": (w("x = E() yield W(out = x.text + 1)"), w("x = E() yield W(out = x.text ++ 1)")),
     "condition-type": (
         n("workflow W(p: Int) andThen when { case $.p => { } case _ => { } }"),

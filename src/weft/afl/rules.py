@@ -52,6 +52,7 @@ RULES: dict[str, Rule] = {
     "type-mismatch": Rule("fitting", "error", "A value of another type than what it is for."),
     "narrowing": Rule("fitting", "warning", "A number with a fraction where a whole one is wanted."),
     "record-as-text": Rule("fitting", "warning", "A record where a text is wanted."),
+    "made-list": Rule("fitting", "warning", "One value, or values joined by `++`, where a list is wanted: they make one."),
     "operator-type": Rule("fitting", "error", "An operator is applied to what it cannot take."),
     "condition-type": Rule("fitting", "error", "A condition that is neither true nor false."),
     "not-iterable": Rule("fitting", "error", "foreach over what has no elements."),
