@@ -211,3 +211,10 @@ def test_one_yield_fills_mixins_too() -> None:
     twice = CHAINED.replace("with Cost(cents = 5)", 'with Stamp(at = "night")')
     assert [one.rule for one in build(twice).diagnostics] == ["duplicate-yield"]
     assert [one.rule for one in build(CHAINED.replace("cents = 5", "dollars = 5")).diagnostics] == ["unknown-output"]
+
+
+def test_empty_braces_are_an_empty_map() -> None:
+    text = "namespace n { event facet E(a: Json = {}) => (b: Json) workflow W() => (out: Json) andThen { e = E() yield W(out = [e.a, {}]) } }"
+    assert run(text, E=lambda args: {"b": args["a"]}) == {"out": [{}, {}]}
+    assert [one.rule for one in build(text).diagnostics] == ["bare-map", "bare-map"]
+    assert [one.rule for one in build(text.replace("= {})", '= {"k": 1})')).diagnostics][0] == "syntax"

@@ -23,6 +23,7 @@ RULES: dict[str, Rule] = {
     "unclosed": Rule("syntax", "error", "A bracket, brace, comment or script that is never closed."),
     "depth": Rule("syntax", "error", "Nested too deep."),
     "size": Rule("syntax", "error", "The program is too large."),
+    "bare-map": Rule("syntax", "warning", "`{}` where a value is wanted; it is read as `#{}`."),
     "duplicate-name": Rule("naming", "error", "Two declarations of one namespace have the same name."),
     "duplicate-step": Rule("naming", "error", "Two steps of one block have the same name."),
     "duplicate-field": Rule("naming", "error", "Two fields of a schema have the same name."),
