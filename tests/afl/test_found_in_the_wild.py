@@ -217,4 +217,4 @@ def test_empty_braces_are_an_empty_map() -> None:
     text = "namespace n { event facet E(a: Json = {}) => (b: Json) workflow W() => (out: Json) andThen { e = E() yield W(out = [e.a, {}]) } }"
     assert run(text, E=lambda args: {"b": args["a"]}) == {"out": [{}, {}]}
     assert [one.rule for one in build(text).diagnostics] == ["bare-map", "bare-map"]
-    assert [one.rule for one in build(text.replace("= {})", '= {"k": 1})')).diagnostics][0] == "syntax"
+    assert "syntax" in {one.rule for one in build(text.replace("= {})", '= {"k": 1})')).diagnostics}

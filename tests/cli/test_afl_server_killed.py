@@ -1,4 +1,4 @@
-"""The server of AFL agents over HTTP dies at every point where it has a run in its hands: every run ends as if nobody had."""
+"""The server of HTTP agents dies at every point where it has an AFL run in its hands: the run ends as if nobody had."""
 
 import asyncio
 import json
