@@ -37,7 +37,7 @@ class Writer:
         bodies = " ".join(self.body([], ["W"], 3) for _ in range(self.dice.randrange(1, 4)))
         script = 'script { result["extra"] = 1 } ' if self.dice.random() < 0.2 else ""
         catch = " catch " + self.block([], ["W"], 1) if self.dice.random() < 0.3 else ""
-        return (f"namespace n {{{DECLARATIONS}    workflow W(a: Int = 1, items: [Json] = [1, 2]) => (r: Json, all: [Json], s: Json = 0) "
+        return (f"namespace n {{{DECLARATIONS}    workflow W(a: Int = 1, items: [Json] = [1, 2]) => (r: Json, all: [Json], s: Json = 0) with M() "
                 f"{script}{bodies}{catch}\n}}\n")  # fmt: skip
 
     def body(self, seen: list[tuple[str, str]], owners: list[str], depth: int) -> str:
@@ -79,10 +79,14 @@ class Writer:
             fields = ["r", "s", "all"] if target == "W" else RETURNS[target]
             chosen = sorted(set(self.dice.choices(fields, k=2)))
             made.append(f"yield {target}(" + ", ".join(f"{field} = {self.listed(own, field)}" for field in chosen) + ")")
+            made[-1] += self.dice.choice([""] * 5 + [f" with M(level = {len(made)})"])
         return "{ " + "\n".join(made) + " }"
 
     def listed(self, seen: list[tuple[str, str]], field: str) -> str:
-        return f"[{self.value(seen)}]" if field == "all" else self.value(seen)
+        if field != "all":
+            return self.value(seen)
+        one, other = self.value(seen), self.value(seen)
+        return self.dice.choice([f"[{one}]", f"[{one}]", f"[{one}] ++ [{other}]", f"{one} ++ [{other}]", f"({one}) ++ {other}", one])
 
     def value(self, seen: list[tuple[str, str]]) -> str:
         pool = self.inner if self.inner and self.dice.random() < 0.01 else seen

@@ -140,3 +140,81 @@ workflow Outside(x: Long) => (y: Long) andThen { yield Outside(y = $.x) }
     compiled = build(text)
     assert compiled.ok
     assert {one.rule for one in compiled.diagnostics} == {"record-as-text", "narrowing", "last-wins", "workflow-outside"}
+
+
+REGIONS = """
+namespace maps {
+    schema Cache { path: String }
+    event facet North() => (cache: Cache)
+    event facet South() => (cache: Cache)
+    event facet Load(cache: Cache) => ()
+    event facet Draw(layers: [String], colors: [String] = "red" ++ "blue") => (page: String)
+    facet Half() => (caches: [Cache]) andThen {
+        north = North()
+        south = South()
+        a = Load(cache = north.cache)
+        b = Load(cache = south.cache)
+        yield Half(caches = a.cache ++
+            b.cache)
+    }
+    facet One() => (caches: [Cache]) andThen { north = North() yield One(caches = north.cache) }
+    workflow World(names: [String] = ["x", "y"]) => (caches: [Cache], page: String, said: [String], told: [String]) andThen {
+        half = Half()
+        one = One()
+        draw = Draw(layers = one.caches[0].path ++ "roads")
+        yield World(caches = half.caches ++ (one.caches ++ half.caches[0]), page = draw.page, told = "only " ++ "one")
+    } andThen foreach name in $.names {
+        yield World(said = "region " ++ $.name)
+    }
+}
+"""
+
+
+def test_values_joined_where_a_list_is_wanted_make_one() -> None:
+    seen: list[Any] = []
+    out = run(REGIONS, name="maps.World", North={"cache": {"path": "n"}}, South={"cache": {"path": "s"}}, Load={},
+              Draw=lambda args: seen.append(args) or {"page": "p"})  # fmt: skip
+    n, s = {"path": "n"}, {"path": "s"}
+    assert out == {"caches": [n, s, n, n], "page": "p", "said": ["region x", "region y"], "told": ["only ", "one"]}
+    assert seen[0] == {"layers": ["n", "roads"], "colors": ["red", "blue"]}
+    assert {one.rule for one in build(REGIONS).diagnostics} == {"made-list"}
+
+
+def test_only_what_fits_an_element_makes_a_list() -> None:
+    shared = "namespace n { event facet E() => (a: Int, all: [Int], any: Json) workflow W() => (out: [Int]) andThen { e = E() "
+    assert [one.rule for one in build(shared + "yield W(out = e.all ++ e.all) } }").diagnostics] == []
+    assert [one.rule for one in build(shared + 'yield W(out = e.all ++ "x") } }').diagnostics] == ["type-mismatch", "made-list"]
+    assert [one.rule for one in build(shared + 'yield W(out = "x") } }').diagnostics] == ["type-mismatch"]
+    some = shared + "yield W(out = e.any ++ e.a) } }"
+    assert run(some, E={"a": 3, "all": [], "any": [1, 2]}) == {"out": [1, 2, 3]}
+    assert run(some, E={"a": 3, "all": [], "any": 1}) == {"out": [1, 3]}
+
+
+CHAINED = """
+namespace n {
+    event facet Charge(account: String) => (id: String)
+    facet Stamp(by: String = "nobody") => (at: String)
+    facet Cost() => (cents: Long)
+    workflow W(account: String = "a") => (id: String, at: String, cents: Long) with Stamp() with Cost() andThen {
+        charged = Charge(account = $.account)
+        yield W(id = charged.id)
+            with Stamp(at = "noon")
+            with Cost(cents = 5)
+    }
+}
+"""
+
+
+def test_one_yield_fills_mixins_too() -> None:
+    assert run(CHAINED, Charge={"id": "c"}) == {"id": "c", "at": "noon", "cents": 5}
+    assert not build(CHAINED).diagnostics
+    twice = CHAINED.replace("with Cost(cents = 5)", 'with Stamp(at = "night")')
+    assert [one.rule for one in build(twice).diagnostics] == ["duplicate-yield"]
+    assert [one.rule for one in build(CHAINED.replace("cents = 5", "dollars = 5")).diagnostics] == ["unknown-output"]
+
+
+def test_empty_braces_are_an_empty_map() -> None:
+    text = "namespace n { event facet E(a: Json = {}) => (b: Json) workflow W() => (out: Json) andThen { e = E() yield W(out = [e.a, {}]) } }"
+    assert run(text, E=lambda args: {"b": args["a"]}) == {"out": [{}, {}]}
+    assert [one.rule for one in build(text).diagnostics] == ["bare-map", "bare-map"]
+    assert "syntax" in {one.rule for one in build(text.replace("= {})", '= {"k": 1})')).diagnostics}

@@ -27,6 +27,7 @@ BAD_AND_GOOD: dict[str, tuple[str, str]] = {
     "unclosed": ("namespace n { facet F()", "namespace n { facet F() }"),
     "depth": (n("facet F(x: Int = " + "(" * 60 + "1" + ")" * 60 + ")"), n("facet F(x: Int = " + "(" * 20 + "1" + ")" * 20 + ")")),
     "size": ("// " + "x" * (8 * 1024 * 1024), "// " + "x" * 1024),
+    "bare-map": (n("facet F(x: Json = {})"), n("facet F(x: Json = #{})")),
     "duplicate-name": (n("facet E()"), n("facet F()")),
     "duplicate-step": (w("x = E() x = E()"), w("x = E() y = E() andThen { x = E() }")),
     "duplicate-field": (n("schema S { a: Int, a: Int }"), n("schema S { a: Int, b: Int }")),
@@ -68,6 +69,7 @@ BAD_AND_GOOD: dict[str, tuple[str, str]] = {
         n("schema S { a: Int } event facet T(t: String) workflow W() andThen { s = S(a = 1) t = T(t = s) }"),
         n("schema S { a: Int } event facet T(t: S) workflow W() andThen { s = S(a = 1) t = T(t = s) }"),
     ),
+    "made-list": (w("x = E() yield W(out = x.text ++ 1)", "out: [Json]"), w("x = E() yield W(out = x.list ++ [1])", "out: [Int]")),
     "operator-type": (w("x = E() yield W(out = x.text + 1)"), w("x = E() yield W(out = x.text ++ 1)")),
     "condition-type": (
         n("workflow W(p: Int) andThen when { case $.p => { } case _ => { } }"),

@@ -1,7 +1,7 @@
 """Calls: what each param is given, by arguments, mixins, implicits and defaults, in that order; and what mixins effect."""
 
 from weft.afl.diagnostic import Near, Report
-from weft.afl.program import Declared, Program
+from weft.afl.program import ANY, Declared, Program
 from weft.afl.resolving import Resolving
 from weft.afl.scope import Called, Owner, Scope
 from weft.afl.signature import (
@@ -82,7 +82,7 @@ class Arguments(Resolving):
         given: Given = {}
         for one in args:
             name = one.name.text
-            expression, type_ = self.value(one.value, scope)
+            expression, type_ = self.wanted(slots[name].type if slots and name in slots else ANY, one.value, scope)
             if name in given:
                 message = f"the argument {name!r} is given twice"
                 self.tell("duplicate-argument", message, one.name.start, one.name.end, "remove one")
@@ -227,11 +227,11 @@ class Arguments(Resolving):
         for one in self.program.implicits(declared, self.namespace):
             for argument in one.call.args:
                 if argument.name.text in slots and constant(argument.value):
-                    found.setdefault(argument.name.text, self._quiet(argument.value))
+                    found.setdefault(argument.name.text, self._quiet(argument.value, slots[argument.name.text].type))
             for mixin in one.call.mixins:
                 for argument in mixin.args:
                     if argument.name.text in slots and constant(argument.value):
-                        found.setdefault(argument.name.text, self._quiet(argument.value))
+                        found.setdefault(argument.name.text, self._quiet(argument.value, slots[argument.name.text].type))
         return found
 
     def idle(self, call: Call, scope: Scope, where: str, slots: dict[str, Slot]) -> None:
@@ -245,14 +245,14 @@ class Arguments(Resolving):
 
     def _constant(self, slot: Slot) -> Expression:
         assert slot.default is not None
-        return self._quiet(slot.default)
+        return self._quiet(slot.default, slot.type)
 
-    def _quiet(self, written: Written) -> Expression:
+    def _quiet(self, written: Written, wanted: str) -> Expression:
         """A constant's value; what is wrong with it is told where it is declared."""
         owner = Owner("", declared=None, signature=Signature({}, {}))
         before, self.quiet = self.quiet, True
         try:
-            return self.value(written, Scope(owner, "", outer=None))[0]
+            return self.wanted(wanted, written, Scope(owner, "", outer=None))[0]
         finally:
             self.quiet = before
 

@@ -166,6 +166,10 @@ class Expressions(Reader):
                 return self._list()
             case "#{":
                 return self._map()
+            case "{" if self.ahead(1).kind == "}":
+                self.report.add("bare-map", "an empty map is written #{}", self.source, token.start, self.ahead(1).end,
+                                hint="write #{}")  # fmt: skip
+                return self._map()
             case "{":
                 self.wrong("expected a value, not '{'", hint="a map is written #{…}")
             case _:

@@ -83,6 +83,11 @@ def common(types: list[str]) -> str:
     return "Json" if any(one in _DYNAMIC or one.startswith("[") for one in known) else "|".join(known)
 
 
+def lists(type_: str) -> int:
+    """How many lists a type has inside each other: a list with fewer than an output is an element of it."""
+    return len(type_) - len(type_.lstrip("["))
+
+
 def single(type_: str) -> str:
     """The type of one element of a list of elements of these types."""
     return ANY if "|" in type_ else type_

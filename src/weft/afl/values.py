@@ -50,6 +50,26 @@ class Values(References):
             case Chain():
                 return self._chain(one, scope)
 
+    def wanted(self, wanted: str, one: Expression, scope: Scope) -> Typed:
+        """As `value`; but what `++` joins where a list is wanted is a list of it, and of the elements of what are lists."""
+        if not (wanted.startswith("[") and isinstance(one, Chain) and one.operator == "++"):
+            return self.value(one, scope)
+        items: list[plan.Expression] = []
+        types: list[str] = []
+        alone = False
+        for operand in one.operands:
+            expression, type_ = self.wanted(wanted, operand, scope)
+            if fitting.lists(type_) >= fitting.lists(wanted):
+                type_ = fitting.single(type_[1:-1])
+            elif type_ not in ("Json", ANY):
+                alone, expression = True, Listed((expression,))
+            items.append(expression)
+            types.append(type_)
+        if alone:
+            message = f"++ joins texts; as {fitting.called(wanted)} is wanted, it makes a list here"
+            self.tell("made-list", message, one.start, one.end, "write [a, b] instead of a ++ b")
+        return Apply("flatten", (Listed(tuple(items)),)), f"[{fitting.common(types)}]"
+
     def condition(self, one: Expression, scope: Scope) -> plan.Expression:
         expression, type_ = self.value(one, scope)
         if not fitting.boolean(type_):

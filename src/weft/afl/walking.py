@@ -66,9 +66,9 @@ class Walking(Bodies):
         for one in params:
             if one.default is None:
                 continue
-            expression, type_ = self.value(one.default, scope)
+            wanted, _ = self.program.type(one.type.name, one.type.lists, self.namespace)
+            expression, type_ = self.wanted(wanted, one.default, scope)
             if type_ != fitting.NULL:
-                wanted, _ = self.program.type(one.type.name, one.type.lists, self.namespace)
                 self.fit(wanted, type_, f"{what} {one.name.text!r}", one.default)
             found[one.name.text] = expression
         return found
