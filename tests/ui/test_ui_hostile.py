@@ -144,8 +144,8 @@ OTHERS = [
 ]  # fmt: skip
 DIALOGS: list[tuple[str, str]] = [
     ("/dags/{dag}", "Trigger…"), ("/flows/{flow}", "Start…"), ("/runs/{workflow}", "Fork…"), ("/jobs/{job}", "Change…"),
-    ("/settings?tab=users", "Remove …"), ("/settings?tab=users", "Change …"),
-    ("/settings?tab=audit&object_type=user", "user.create"), ("/tasks/{halfway}", "Cancel …"),
+    ("/settings?tab=users", "Remove…"), ("/settings?tab=users", "Change…"),
+    ("/settings?tab=audit&object_type=user", "user.create"), ("/tasks/{halfway}", "Cancel…"),
 ]  # fmt: skip
 SAID = """() => document.body.innerText + [...document.querySelectorAll('[title], [aria-label], option')]
     .map((one) => `${one.title} ${one.getAttribute('aria-label') ?? ''} ${one.label ?? ''}`).join(' ')"""

@@ -39,8 +39,8 @@ LISTS = [
 TABS = ["/runs/{done}", "/dags/{dag}", "/flows/{flow}", "/jobs", "/tasks/{task}", "/lab/{problem}", "/settings"]
 DIALOGS = [
     ("/jobs", "New job…"), ("/dags/{dag}", "Trigger…"), ("/workflows/checkout", "Start…"), ("/flows/{flow}", "Start…"),
-    ("/runs/{approved}", "Fork…"), ("/runs/{waiting}", "Signal…"), ("/tasks", "Enqueue …"), ("/queues/mail", "Limits …"),
-    ("/settings?tab=keys", "New key …"), ("/lab", "Submit a problem …"), ("/jobs/{job}", "Change…"), ("/", "Time zone"),
+    ("/runs/{approved}", "Fork…"), ("/runs/{waiting}", "Signal…"), ("/tasks", "Enqueue…"), ("/queues/mail", "Limits…"),
+    ("/settings?tab=keys", "New key…"), ("/lab", "Submit a problem…"), ("/jobs/{job}", "Change…"), ("/", "Time zone"),
 ]  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def test_a_worker_is_looked_at_and_drained(staged: Staged, seen: Seen) -> None:
     drains.get_by_role("link").click()
     expect(page.get_by_role("heading", name=re.compile("Handlers"))).to_be_visible()
     expect(page.locator("main")).to_contain_text("endless")
-    page.get_by_role("button", name="Drain …").click()
+    page.get_by_role("button", name="Drain…").click()
     page.get_by_role("dialog").get_by_role("button", name="Keep as it is").click()
     assert staged.stage.ask("GET", f"/v1/nodes/{node}")["status"] == "active"
     page.get_by_role("link", name="Workers").last.click()

@@ -36,7 +36,7 @@ export function SourceView({ files, trying = false }: { files: SourceFile[]; try
 }
 
 function Lines({ text, found }: { text: string; found: Diagnostic[] }) {
-  const lines = useMemo(() => highlighted(clean(text)), [text]);
+  const lines = useMemo(() => highlighted(clean(text).replace(/\n$/, "")), [text]);
   const wrong = useMemo(() => byLine(found, lines.length), [found, lines.length]);
   return (
     <div className="source" role="group" tabIndex={0} aria-label="Source">

@@ -60,7 +60,7 @@ export function Edit({ job, close, saved }: { job: Job | null; close: () => void
       <form className="form" onSubmit={(event) => void send(event)} noValidate>
         {refused && <Failure of={refused} />}
         {wrong && <p className="wrong" role="alert">{wrong}</p>}
-        {text("name", "Name")}
+        <Row label="Name">{(id) => <input id={id} data-first value={draft.name} autoComplete="off" onChange={(event) => change({ name: event.target.value })} />}</Row>
         {choice("job_type", "Type", ["CRON", "ONE_TIME", "DELAYED"])}
         {draft.job_type === "CRON" && (
           <>

@@ -5,7 +5,7 @@ import { Background, Controls, Handle, MiniMap, Position, ReactFlow, type Edge, 
 import { memo, useEffect, useMemo, useState } from "react";
 
 import { picture, tally, worst, type Box, type GraphNode, type Picture } from "../../logic/graph";
-import { HEIGHT, WIDTH, places, type Place } from "../../logic/layers";
+import { HEIGHT, WIDTH, places, upright, type Place } from "../../logic/layers";
 import { sign, tone, word } from "../../logic/states";
 import { clean, line } from "../../logic/text";
 import "@xyflow/react/dist/base.css";
@@ -110,19 +110,20 @@ const BoxView = memo(function BoxView({ data }: NodeProps<BoxNode>) {
 
 const TYPES = { box: BoxView };
 
-function byDagre(drawn: Picture, down: boolean): Map<string, Place> {
+function byDagre(drawn: Picture, down: boolean): ReadonlyMap<string, Place> {
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 18, ranksep: down ? 36 : 60 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const box of drawn.boxes) graph.setNode(box.id, { width: WIDTH, height: HEIGHT });
   for (const edge of drawn.edges) graph.setEdge(edge.from, edge.to);
   dagre.layout(graph);
-  return new Map(
+  const at = new Map(
     drawn.boxes.map((box) => {
       const { x, y } = graph.node(box.id);
       return [box.id, { x: x - WIDTH / 2, y: y - HEIGHT / 2 }];
     }),
   );
+  return upright(drawn.boxes.map((box) => box.id), at, down);
 }
 
 /** How large boxes can be drawn if all are to be seen on a phone. */

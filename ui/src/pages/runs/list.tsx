@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 
 import { act, post } from "../../base/api";
 import { asRefused, useCalm, useChange, usePages } from "../../base/query";
-import { useHere } from "../../base/router";
+import { Link, useHere } from "../../base/router";
 import { may, useMe, type Me } from "../../base/session";
 import { actionOf, ended, request, verbs, type Verb } from "../../logic/actions";
 import { clean, short } from "../../logic/text";
@@ -31,7 +31,7 @@ const FILTERS: Filter[] = [
 const STEERS = ["run.write", "dag.run", "flow.run"];
 
 const COLUMNS: Column<Run>[] = [
-  { name: "name", head: "Run", wide: true, cell: (run) => <><span className="strong">{clean(run.name)}</span> <span className="quiet mono wide-only">{short(run.id)}</span></> },
+  { name: "name", head: "Run", wide: true, cell: (run) => <><Link to={`/runs/${run.id}`} className="strong">{clean(run.name)}</Link> <span className="quiet mono wide-only">{short(run.id)}</span></> },
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
   { name: "kind", head: "Kind", cell: (run) => run.kind, less: true },
   { name: "progress", head: "Progress", cell: (run) => <Progress run={run} />, less: true },
