@@ -1,7 +1,7 @@
 """`make screenshots`: every page, light and dark, at 1280 and 390 px, into docs/screenshots, with sheets to look them over.
 
 Those that the documentation shows are written to docs/images too, as small as they get: they are committed. Some only:
-`make screenshots ARGS="overview job"`; after an interruption those that are not there yet: `make screenshots ARGS=--missing`.
+`make screenshots ARGS="overview job"`; those not there yet, if it was interrupted: `make screenshots ARGS=--missing`.
 """
 
 import base64

@@ -219,6 +219,8 @@ def test_a_session_is_ended_from_another_one(staged: Staged, seen: Seen) -> None
     with another(seen, staged.stage.key, user_agent="Elsewhere/1.0") as other:
         other.watch("/settings?tab=keys")
         page = seen.watch("/settings")
+        expect(seen.row("this one")).to_have_count(1)
+        expect(seen.row("Elsewhere")).not_to_contain_text("this one")
         seen.row("Elsewhere").get_by_role("button", name="End…").click()
         seen.asked("End it")
         expect(seen.row("Elsewhere")).to_have_count(0)

@@ -106,7 +106,7 @@ def test_a_workflow_is_started_by_a_form_made_from_its_arguments(staged: Staged,
     dialog.get_by_label("cents").fill("much")
     dialog.get_by_role("button", name="Start").click()
     expect(dialog.get_by_text("must be a whole number")).to_be_visible()
-    expect(dialog.get_by_text("items is needed")).to_be_visible()
+    expect(dialog.get_by_label("items")).to_have_accessible_description("With commas between them.")
     assert seen.axe() == []
     dialog.get_by_label("cents").fill("4")
     dialog.get_by_label("items").fill("hat, coat")
@@ -185,11 +185,11 @@ def test_a_task_is_enqueued_watched_and_cancelled(staged: Staged, seen: Seen) ->
     page.get_by_role("button", name="Enqueue…").click()
     form = page.get_by_role("dialog", name="Enqueue a task")
     form.get_by_role("button", name="Enqueue").click()
-    expect(form.get_by_text("kind is needed")).to_be_visible()
+    expect(form.get_by_text("Kind is needed")).to_be_visible()
     form.get_by_role("textbox", name="Kind", exact=True).fill("endless")
     form.get_by_role("textbox", name="Payload", exact=True).fill("{")
     form.get_by_role("button", name="Enqueue").click()
-    expect(form.get_by_text(re.compile("payload is not JSON"))).to_be_visible()
+    expect(form.get_by_text(re.compile("Payload is not JSON"))).to_be_visible()
     assert seen.axe() == []
     form.get_by_role("textbox", name="Payload", exact=True).fill("{}")
     form.get_by_role("button", name="Enqueue").click()

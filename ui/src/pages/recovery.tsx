@@ -39,13 +39,15 @@ function Came({ id, killed }: { id: string; killed: string | null }) {
   const clock = useNow();
   if (!data) return null;
   const line = ofTask(data, data.finished_at ? 0 : clock);
+  const gone = "its worker is gone; that is noticed within seconds";
   const unseen = data.state === "running" && killed !== null && data.node_id === killed;
   return (
     <li>
       <Link to={`/tasks/${id}?tab=attempts`} className="strong">{clean(data.kind)}</Link>{" "}
       {data.run_id && <Link to={`/runs/${data.run_id}?tab=timeline`}>its run</Link>}{" "}
       <StateBadge state={data.state} hint={lost(line) && data.state !== "running" ? "after a loss" : null} />
-      <AttemptLine of={line} label={`Attempts of ${clean(data.kind)}`} {...(unseen ? { told: "its worker is gone; that is noticed within seconds" } : {})} />
+      <AttemptLine of={line} label={`Attempts of ${clean(data.kind)}`} {...(unseen ? { told: gone } : {})} />
+      {unseen && line.length === 0 && <p className="quiet">{gone}</p>}
     </li>
   );
 }

@@ -78,7 +78,7 @@ function Bulk({ runs, me, done }: { runs: Run[]; me: Me | null; done: () => void
   const cancels = runs.filter((run) => !ended(run.state) && may(me, actionOf(run.kind, "cancel")));
   const retries = runs.filter((run) => verbs(run.kind, run.state).includes("retry") && may(me, actionOf(run.kind, "retry")));
   const all = async (verb: Extract<Verb, "cancel" | "retry">, which: Run[], danger: boolean): Promise<void> => {
-    const text = `${which.length} of ${runs.length} chosen ${which.length === 1 ? "run" : "runs"}: ${which.slice(0, 5).map((run) => clean(run.name)).join(", ")}${which.length > 5 ? " …" : ""}`;
+    const text = `${which.length === runs.length ? "" : `${which.length} of the ${runs.length} chosen: `}${which.slice(0, 5).map((run) => clean(run.name)).join(", ")}${which.length > 5 ? " …" : ""}`;
     const word = verb === "cancel" ? "Cancel" : "Retry";
     if (!(await confirm({ title: `${word} ${which.length === 1 ? "one run" : `${which.length} runs`}?`, text, verb: word, danger }))) return;
     const refused: string[] = [];
