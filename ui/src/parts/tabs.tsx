@@ -16,13 +16,14 @@ export function Tabs({ label, tabs, param = "tab" }: { label: string; tabs: Tab[
   const base = useId();
   const now = tabs.find((one) => one.name === chosen) ?? tabs[0];
   const list = useRef<HTMLDivElement>(null);
+  const wide = tabs.map((one) => String(one.hint ?? "")).join(" ");
   // where there is little room they scroll sideways: the one that is open is in sight
   useEffect(() => {
     const box = list.current?.getBoundingClientRect();
     const tab = list.current?.querySelector('[aria-selected="true"]')?.getBoundingClientRect();
     if (!list.current || !box || !tab) return;
     if (tab.left < box.left || tab.right > box.right) list.current.scrollLeft += tab.left - box.left - (box.width - tab.width) / 2;
-  }, [now?.name]);
+  }, [now?.name, wide]);
   const key = (event: KeyboardEvent<HTMLDivElement>): void => {
     const at = tabs.findIndex((one) => one.name === now?.name);
     const steps: Record<string, number> = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 };
