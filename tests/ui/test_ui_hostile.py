@@ -246,9 +246,11 @@ def test_what_is_typed_into_any_field_does_not_run(seen: Seen, poisoned: dict[st
         submit = box.locator("button[type=submit]")
         if submit.is_enabled():
             submit.click()
-            expect(box.locator(".wrong, .failure").first.or_(page.locator(".toast").first), button).to_be_visible()
+            # refused with a reason, or taken and gone
+            until(lambda box=box: box.count() == 0 or box.locator(".wrong, .failure").count() > 0)
         innocent(page, button, shown=False)
-        page.keyboard.press("Escape")
+        if box.count():
+            page.keyboard.press("Escape")
         expect(box, button).to_have_count(0)
 
 

@@ -64,7 +64,7 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over, chang
     deed();
   };
   // what is left for bars beside the names, the navigation and the panel of a step
-  const lane = Math.max(120, innerWidth < 820 ? innerWidth - 142 : innerWidth - 442 - (chosen !== null && chosen !== "" && innerWidth >= 1100 ? 396 : 0));
+  const lane = Math.max(120, innerWidth < 820 ? innerWidth - 154 : innerWidth - 442 - (chosen !== null && chosen !== "" && innerWidth >= 1100 ? 396 : 0));
   const room = (words: string): number => (words.length * 6.2 + 14) / lane;
   const folds = lines.some((row) => row.children > 0);
   const where = (at: number): string => `${(100 * (at - shown.from)) / (shown.to - shown.from)}%`;
@@ -97,7 +97,7 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over, chang
             const beyond = beside(drawn, room(took + more));
             return (
               <div key={row.step.id} className={`timeline-row${chosen === row.step.id ? " chosen" : ""}`} style={{ top: (seen.first + n) * ROW }}>
-                <span className="timeline-name" style={{ paddingLeft: Math.min(row.depth, 8) * 12 + (folds && row.children === 0 ? 24 : 0) }}>
+                <span className="timeline-name" style={{ paddingLeft: Math.min(row.depth, 8) * 12 + (folds && row.children === 0 ? (innerWidth < 820 ? 6 : 24) : 0) }}>
                   {row.children > 0 && (
                     <button type="button" className="fold" aria-expanded={!row.closed} aria-label={`${row.children} inside ${name}`} onClick={() => turn(row.step.id)}>
                       {row.closed ? "▸" : "▾"}
