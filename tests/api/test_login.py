@@ -110,9 +110,10 @@ async def test_a_session_ends(api: Caller, database: Database, how: str) -> None
 async def test_sessions_are_listed_and_ended_by_their_own_and_by_admins(api: Caller) -> None:
     (first, mine), (second, _), (theirs, _) = [await log_in(api, role) for role in ("writer", "admin", "other:admin")]
     listed = (await api.get("/v1/sessions", role=None, headers=mine)).json()["items"]
-    assert [one["id"] for one in listed] == [first.json()["id"]]
+    assert [(one["id"], one["current"]) for one in listed] == [(first.json()["id"], True)]
     assert code(await api.get("/v1/sessions?everybodys=true", role=None, headers=mine)) == (403, "FORBIDDEN")
     everybody = (await api.get("/v1/sessions?everybodys=true")).json()["items"]
+    assert not any(one["current"] for one in everybody)
     assert {one["id"] for one in everybody} == {first.json()["id"], second.json()["id"]}
     for hidden in (second, theirs):
         gone = await api.delete(f"/v1/sessions/{hidden.json()['id']}", role=None, headers=mine)

@@ -99,3 +99,26 @@ async def test_a_step_that_takes_long_is_shown_while_it_runs(app: App) -> None:
         free.set()
         await app.runs.result(run.id, timeout=60)
         await shows()
+
+
+@pytest.mark.parametrize("kind", ["step", "transaction"])
+async def test_how_long_a_step_took_is_seen(app: App, kind: str) -> None:
+    begun, free = asyncio.Event(), asyncio.Event()
+
+    async def until_told(*given: object) -> None:
+        begun.set()
+        await free.wait()
+
+    slow = (app.step if kind == "step" else app.transaction)(until_told)
+
+    @app.workflow
+    async def takes_long() -> None:
+        await slow()
+
+    run = await app.start(takes_long)
+    async with app.worker(concurrency=1), asyncio.timeout(60):
+        await begun.wait()
+        free.set()
+        await app.runs.result(run.id, timeout=60)
+        [step] = await app.runs.steps(run.id)
+    assert step.started_at is not None and step.finished_at is not None and step.started_at < step.finished_at

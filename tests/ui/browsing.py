@@ -105,7 +105,8 @@ class Seen:
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.wrong.append(f"broke: {error}"))
         page.on("dialog", self._interrupted)
-        page.on("request", self._asked)
+        page.on("request", lambda asked: self._asked(asked.url))
+        page.on("websocket", lambda opened: self._asked(opened.url))
 
     def go(self, path: str) -> playwright.Page:
         """To a page: as a link of ours leads there, or from nothing in a window that is new."""
@@ -174,9 +175,9 @@ class Seen:
         self.wrong.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _asked(self, asked: playwright.Request) -> None:
-        if not asked.url.startswith(("data:", "blob:")) and urlsplit(asked.url).netloc != urlsplit(self.url).netloc:
-            self.wrong.append(f"asked another host: {asked.url}")
+    def _asked(self, url: str) -> None:
+        if not url.startswith(("data:", "blob:")) and urlsplit(url).netloc != urlsplit(self.url).netloc:
+            self.wrong.append(f"asked another host: {url}")
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """`make screenshots`: every page, light and dark, at 1280 and 390 px, into docs/screenshots, with sheets to look them over.
 
 Those that the documentation shows are written to docs/images too, as small as they get: they are committed. Some only:
-`make screenshots ARGS="overview job"`.
+`make screenshots ARGS="overview job"`; those not there yet, if it was interrupted: `make screenshots ARGS=--missing`.
 """
 
 import base64
@@ -17,9 +17,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import playwright.sync_api as playwright
+import psycopg
 from browsing import ROOT, Seen, browser, key_of, lacking, serving, until
 from stage import Stage, large
 
+from weft.base import ids
 from weft.db import embedded
 
 INTO = ROOT / "docs" / "screenshots"
@@ -65,8 +67,8 @@ DIALOGS: dict[str, tuple[str, Callable[[playwright.Page], None]]] = {
     "job-new": ("/jobs", _press("New job…")), "dag-trigger": ("/dags/{dag}", _press("Trigger…")),
     "workflow-start": ("/workflows/checkout", _press("Start…")), "flow-start": ("/flows/{flow}", _press("Start…")),
     "run-fork": ("/runs/{approved}", _press("Fork…")), "run-signal": ("/runs/{waiting}", _press("Signal…")),
-    "task-new": ("/tasks", _press("Enqueue …")), "key-new": ("/settings?tab=keys", _press("New key …")),
-    "dead-discard": ("/dead", _press("Discard all …")),
+    "task-new": ("/tasks", _press("Enqueue…")), "key-new": ("/settings?tab=keys", _press("New key…")),
+    "dead-discard": ("/dead", _press("Discard all…")),
     "zones": ("/", _zones), "flow-try": ("/flows/{flow}", _press("Try a change")),
 }  # fmt: skip
 IN_DOCS = {
@@ -75,11 +77,18 @@ IN_DOCS = {
 }  # fmt: skip
 SIZES = {"": (1280, 800), "-phone": (390, 844)}
 THEMES = ("light", "dark")
+EVERY: dict[str, tuple[str, Callable[[playwright.Page], None] | None]] = {
+    **{name: (path, None) for name, path in PAGES.items()}, **DIALOGS,
+}  # fmt: skip
+MISSING = "--missing"
 
 
 def main() -> int:
     if why := lacking():
         print(f"*** NO SCREENSHOTS: {why}", file=sys.stderr)
+        return 1
+    if unknown := set(sys.argv[1:]) - EVERY.keys() - {MISSING}:
+        print(f"*** there is no page {', '.join(sorted(unknown))}; there are {', '.join(EVERY)}", file=sys.stderr)
         return 1
     if not sys.argv[1:]:
         shutil.rmtree(INTO, ignore_errors=True)
@@ -94,7 +103,9 @@ def main() -> int:
         subprocess.run([str(Path(sys.executable).with_name("weft")), "migrate", "up"], check=True, env={**os.environ, **env})
         key = key_of(env["DATABASE_URL"])
         with serving(env) as url, browser(url, key) as seen:
-            shoot(seen, dressed(Stage(url, key)))
+            found = dressed(Stage(url, key))
+            an_hour(env["DATABASE_URL"])
+            shoot(seen, found)
     finally:
         server.release()
         shutil.rmtree(folder, ignore_errors=True)
@@ -129,35 +140,76 @@ def dressed(stage: Stage) -> dict[str, str]:
     return ids
 
 
+def an_hour(database_url: str) -> None:
+    """What was counted in the hour before: a chart of one minute shows nothing."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            """insert into weft.task_minutes (org_id, queue, minute, completed, failed)
+            select %(org)s, queue, date_trunc('minute', now()) - n * interval '1 minute',
+                (900 + 350 * sin(n / 7.0) + n * 37 %% 170)::int, case when n %% 9 = 4 then n %% 5 + 9 else n %% 3 end
+            from generate_series(2, 70) n, unnest(array['', 'default']) queue
+            on conflict do nothing""",
+            {"org": ids.DEFAULT_ORG},
+        )
+        connection.execute(
+            """insert into weft.queue_minutes (org_id, queue, minute, ready, running, oldest)
+            select %(org)s, queue, date_trunc('minute', now()) - n * interval '1 minute',
+                greatest(0, 6 * sin(n / 6.0) + n * 29 %% 5)::int, (4 + 2 * sin(n / 5.0) + n * 31 %% 3)::int,
+                greatest(0, 20 * sin(n / 6.0) + n * 29 %% 7)
+            from generate_series(2, 70) n, unnest(array['', 'default']) queue
+            on conflict do nothing""",
+            {"org": ids.DEFAULT_ORG},
+        )
+
+
 def shoot(seen: Seen, ids: dict[str, str]) -> None:
     seen.allowed = ("404",)
-    every = {name: (path, None) for name, path in PAGES.items()} | DIALOGS
-    wanted = {name: one for name, one in every.items() if not sys.argv[1:] or name in sys.argv[1:]}
+    named = [one for one in sys.argv[1:] if one != MISSING] or list(EVERY)
     launched = seen.page.context.browser
     assert launched is not None
     stranger = Seen(launched.new_context(base_url=seen.url).new_page(), seen.url)
-    for theme in THEMES:
-        for suffix, (width, height) in SIZES.items():
-            for one in (seen, stranger):
-                one.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-                one.page.set_viewport_size({"width": width, "height": height})
-            for name, (path, deed) in wanted.items():
-                who = stranger if name == "login" else seen
-                who.page.goto("about:blank")
-                who.go(path.format(**ids))
-                who.settled()
-                if deed is not None:
-                    deed(who.page)
-                who.page.wait_for_timeout(400)
-                who.page.screenshot(path=INTO / f"{name}{suffix}-{theme}.png", type="png")
-                if (name, theme) in IN_DOCS and not suffix:
-                    _small(who.page, SHOWN / f"ui-{name}-{theme}.webp")
-                if who.sideways() > 0:
-                    print(f"*** {name} at {width} px is {who.sideways()} px too wide", file=sys.stderr)
+    taken = 0
+    for suffix, (width, height) in SIZES.items():
+        for name in named:
+            themes = [one for one in THEMES if MISSING not in sys.argv or not picture(name, suffix, one).exists()]
+            if not themes:
+                continue
+            who = stranger if name == "login" else seen
+            opened(who, name, ids, width=width, height=height)
+            for theme in themes:
+                take(who, name, suffix, theme)
+                taken += 1
+            if who.sideways() > 0:
+                print(f"*** {name} at {width} px is {who.sideways()} px too wide", file=sys.stderr)
+        print(f"{len(named)} pages at {width} px", flush=True)
     sheets(seen.page)
-    print(f"{len(wanted) * len(SIZES) * len(THEMES)} screenshots in {INTO}")
+    print(f"{taken} screenshots in {INTO}")
     for one in sorted(set(seen.wrong)):
         print(f"*** {one}", file=sys.stderr)
+
+
+def picture(name: str, suffix: str, theme: str) -> Path:
+    return INTO / f"{name}{suffix}-{theme}.png"
+
+
+def opened(who: Seen, name: str, ids: dict[str, str], *, width: int, height: int) -> None:
+    """The page as somebody finds it who just came; a graph is laid out once, for the window it finds."""
+    path, deed = EVERY[name]
+    who.page.set_viewport_size({"width": width, "height": height})
+    who.page.goto("about:blank")
+    who.go(path.format(**ids))
+    who.settled()
+    if deed is not None:
+        deed(who.page)
+    who.page.wait_for_timeout(400)
+
+
+def take(who: Seen, name: str, suffix: str, theme: str) -> None:
+    who.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    playwright.expect(who.page.locator("html")).to_have_attribute("data-theme", theme)
+    who.page.screenshot(path=picture(name, suffix, theme), type="png")
+    if (name, theme) in IN_DOCS and not suffix:
+        _small(who.page, SHOWN / f"ui-{name}-{theme}.webp")
 
 
 def _small(page: playwright.Page, to: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_workflow_is_started_by_a_form_made_from_its_arguments(staged: Staged,
     dialog.get_by_label("cents").fill("much")
     dialog.get_by_role("button", name="Start").click()
     expect(dialog.get_by_text("must be a whole number")).to_be_visible()
-    expect(dialog.get_by_text("items is needed")).to_be_visible()
+    expect(dialog.get_by_label("items")).to_have_accessible_description("With commas between them.")
     assert seen.axe() == []
     dialog.get_by_label("cents").fill("4")
     dialog.get_by_label("items").fill("hat, coat")
@@ -182,23 +182,23 @@ def test_a_flow_is_checked_while_it_is_typed_and_started_by_a_form(staged: Stage
 
 def test_a_task_is_enqueued_watched_and_cancelled(staged: Staged, seen: Seen) -> None:
     page = seen.go("/tasks")
-    page.get_by_role("button", name="Enqueue …").click()
+    page.get_by_role("button", name="Enqueue…").click()
     form = page.get_by_role("dialog", name="Enqueue a task")
     form.get_by_role("button", name="Enqueue").click()
-    expect(form.get_by_text("kind is needed")).to_be_visible()
-    form.get_by_role("textbox", name="kind", exact=True).fill("endless")
-    form.get_by_role("textbox", name="payload", exact=True).fill("{")
+    expect(form.get_by_text("Kind is needed")).to_be_visible()
+    form.get_by_role("textbox", name="Kind", exact=True).fill("endless")
+    form.get_by_role("textbox", name="Payload", exact=True).fill("{")
     form.get_by_role("button", name="Enqueue").click()
-    expect(form.get_by_text(re.compile("payload is not JSON"))).to_be_visible()
+    expect(form.get_by_text(re.compile("Payload is not JSON"))).to_be_visible()
     assert seen.axe() == []
-    form.get_by_role("textbox", name="payload", exact=True).fill("{}")
+    form.get_by_role("textbox", name="Payload", exact=True).fill("{}")
     form.get_by_role("button", name="Enqueue").click()
     expect(page.get_by_role("heading", name="endless")).to_be_visible()
     expect(seen.badge).to_contain_text("running")
     page.get_by_role("tab", name="Log").click()
     expect(page.get_by_role("log")).to_contain_text("line 3")
     assert seen.axe() == []
-    page.get_by_role("button", name="Cancel …").click()
+    page.get_by_role("button", name="Cancel…").click()
     page.get_by_role("dialog", name="Cancel this task?").get_by_role("button", name="Cancel it").click()
     expect(seen.badge).to_contain_text("cancelled")
 
@@ -210,7 +210,7 @@ def test_a_queue_is_paused_and_limited(staged: Staged, seen: Seen) -> None:
     page.get_by_role("link", name=queue).click()
     page.get_by_role("button", name="Pause").click()
     expect(seen.badge).to_contain_text("paused")
-    page.get_by_role("button", name="Limits …").click()
+    page.get_by_role("button", name="Limits…").click()
     form = page.get_by_role("dialog", name=f"Limits of {queue}")
     form.get_by_role("textbox", name="At once", exact=True).fill("3")
     form.get_by_role("textbox", name="Rate", exact=True).fill("10")
@@ -230,10 +230,10 @@ def test_tasks_are_cancelled_in_bulk_after_a_question(staged: Staged, seen: Seen
     page = seen.go(f"/tasks?queue={queue}")
     expect(page.locator("tbody tr[data-row]")).to_have_count(3)
     page.get_by_label("Choose all that are listed").check()
-    page.get_by_role("button", name="Cancel …").click()
+    page.get_by_role("button", name="Cancel…").click()
     page.get_by_role("button", name="Keep as it is").click()
     assert {staged.stage.ask("GET", f"/v1/tasks/{id}")["state"] for id in ids} == {"ready"}
-    page.get_by_role("button", name="Cancel …").click()
+    page.get_by_role("button", name="Cancel…").click()
     page.get_by_role("button", name="Cancel them").click()
     expect(page.get_by_text("3 cancelled")).to_be_visible()
     assert {staged.stage.ask("GET", f"/v1/tasks/{id}")["state"] for id in ids} == {"cancelled"}
@@ -251,11 +251,11 @@ def test_dead_letters_are_redriven_and_discarded(staged: Staged, seen: Seen) -> 
     staged.stage.ask("PATCH", f"/v1/queues/{queue}", {"paused": True})
     again = rows.first.get_attribute("data-id")
     rows.first.get_by_role("checkbox").check()
-    page.get_by_role("button", name="Redrive …").click()
+    page.get_by_role("button", name="Redrive…").click()
     page.get_by_role("dialog").get_by_role("button", name="Redrive").click()
     expect(rows).to_have_count(1)
     assert staged.stage.ask("GET", f"/v1/tasks/{again}")["state"] == "ready"
-    page.get_by_role("button", name="Discard all that match …").click()
+    page.get_by_role("button", name="Discard all that match…").click()
     box = page.get_by_role("dialog")
     expect(box.get_by_role("button", name="Discard")).to_be_disabled()
     box.get_by_role("textbox").fill("discard")
@@ -265,7 +265,7 @@ def test_dead_letters_are_redriven_and_discarded(staged: Staged, seen: Seen) -> 
 
 def test_a_problem_is_submitted_to_aiopslab_and_cancelled(staged: Staged, seen: Seen) -> None:
     page = seen.go("/lab")
-    page.get_by_role("button", name="Submit a problem …").click()
+    page.get_by_role("button", name="Submit a problem…").click()
     form = page.get_by_role("dialog", name="Submit a problem")
     name = f"pod-crash-{uuid.uuid4().hex[:8]}"
     form.get_by_role("textbox", name="Problem", exact=True).fill(name)
@@ -273,7 +273,7 @@ def test_a_problem_is_submitted_to_aiopslab_and_cancelled(staged: Staged, seen: 
     page.get_by_role("link", name=name).click()
     expect(seen.badge).to_contain_text("pending")
     assert seen.axe() == []
-    page.get_by_role("button", name="Cancel …").click()
+    page.get_by_role("button", name="Cancel…").click()
     page.get_by_role("button", name="Cancel it").click()
     expect(seen.badge).to_contain_text("failed")
 
@@ -389,7 +389,7 @@ def test_tasks_that_failed_are_run_again_alone_and_together(staged: Staged, seen
     seen.go(f"/tasks?queue={queue}&state=failed")
     expect(page.locator("tbody tr[data-row]")).to_have_count(2)
     page.get_by_label("Choose all that are listed").check()
-    seen.press("Run again …")
+    seen.press("Run again…")
     seen.asked("Run them again")
     expect(page.get_by_text("2 queued again")).to_be_visible()
     assert {staged.stage.ask("GET", f"/v1/tasks/{id}")["state"] for id in ids} == {"ready"}

@@ -5,7 +5,8 @@ import uuid
 
 import many_nodes
 import pytest
-from browsing import Seen, Staged, until
+import screenshots
+from browsing import ROOT, Seen, Staged, until
 from every_page import PAGES
 from playwright.sync_api import expect
 
@@ -39,9 +40,14 @@ LISTS = [
 TABS = ["/runs/{done}", "/dags/{dag}", "/flows/{flow}", "/jobs", "/tasks/{task}", "/lab/{problem}", "/settings"]
 DIALOGS = [
     ("/jobs", "New job…"), ("/dags/{dag}", "Trigger…"), ("/workflows/checkout", "Start…"), ("/flows/{flow}", "Start…"),
-    ("/runs/{approved}", "Fork…"), ("/runs/{waiting}", "Signal…"), ("/tasks", "Enqueue …"), ("/queues/mail", "Limits …"),
-    ("/settings?tab=keys", "New key …"), ("/lab", "Submit a problem …"), ("/jobs/{job}", "Change…"), ("/", "Time zone"),
+    ("/runs/{approved}", "Fork…"), ("/runs/{waiting}", "Signal…"), ("/tasks", "Enqueue…"), ("/queues/mail", "Limits…"),
+    ("/settings?tab=keys", "New key…"), ("/lab", "Submit a problem…"), ("/jobs/{job}", "Change…"), ("/", "Time zone"),
+    ("/settings?tab=users", "New user…"), ("/settings?tab=roles", "New role…"), ("/settings?tab=secrets", "New secret…"),
+    ("/settings?tab=orgs", "New org…"), ("/dead", "Discard all…"), ("/dead", "Redrive all…"), ("/workers", "Crash a worker"),
+    ("/runs/{waiting}", "Cancel"), ("/settings?tab=audit", "dag.trigger"), ("/", "Keys and help"), ("/", "Search"),
 ]  # fmt: skip
+INSIDE = "document.activeElement === document.body || document.querySelector('dialog').contains(document.activeElement)"
+TYPES = "input:not([type=checkbox]), textarea, select"
 
 
 def test_lists_tabs_and_dialogs_need_no_mouse(staged: Staged, seen: Seen) -> None:
@@ -81,12 +87,63 @@ def test_lists_tabs_and_dialogs_need_no_mouse(staged: Staged, seen: Seen) -> Non
         keys.press("Enter")
         box = page.get_by_role("dialog")
         expect(box, path).to_be_visible()
+        # whoever opens a form can begin to type
+        if box.locator(TYPES).count():
+            expect(box.locator(TYPES).first, f"{path} {button}").to_be_focused()
         keys.press("Tab")
-        assert page.evaluate("document.querySelector('dialog').contains(document.activeElement)"), path
+        # behind the last thing in it comes the browser's own frame, never what is behind the dialog
+        assert page.evaluate(INSIDE), path
         assert seen.axe(within="dialog") == [], path
         keys.press("Escape")
         expect(box, path).to_have_count(0)
         expect(opener, path).to_be_focused()
+
+
+def test_dialogs_are_readable_in_the_dark_and_on_a_phone(staged: Staged, seen: Seen) -> None:
+    page = seen.page
+    page.emulate_media(color_scheme="dark")
+    # where there is little room the zone is chosen in the menu
+    for path, button in (one for one in DIALOGS if one[1] != "Time zone"):
+        page.set_viewport_size({"width": 1280, "height": 800})
+        seen.go(path.format(**staged.ids))
+        seen.settled()
+        page.get_by_role("button", name=button).first.click()
+        box = page.get_by_role("dialog")
+        expect(box, button).to_be_visible()
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert until(lambda: seen.sideways() <= 0), button
+        assert seen.axe("color-contrast", "scrollable-region-focusable", "target-size", within="dialog") == [], button
+        # nothing of it sticks out to where nobody can scroll
+        assert box.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 0, button
+        page.keyboard.press("Escape")
+        expect(box, button).to_have_count(0)
+
+
+def test_on_a_phone_the_menu_opens_and_the_open_tab_is_in_sight(staged: Staged, seen: Seen) -> None:
+    page = seen.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    for path in ("/settings?tab=audit", "/runs/{done}?tab=events"):
+        seen.go(path.format(**staged.ids))
+        seen.settled()
+        expect(page.get_by_role("tab", selected=True), path).to_be_in_viewport(ratio=0.95)
+    menu = page.get_by_role("button", name="Menu")
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(menu).to_have_attribute("aria-expanded", "true")
+    assert seen.axe("color-contrast", "target-size") == []
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Jobs").click()
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    expect(menu).to_have_attribute("aria-expanded", "false")
+
+
+def test_every_address_of_the_ui_is_looked_at_by_these_tests_and_by_the_screenshots() -> None:
+    source = (ROOT / "ui" / "src" / "routes.tsx").read_text()
+    routes = [re.sub(r":\w+", "[^/?]+", one) for one in re.findall(r'path: "([^"]+)"', source)]
+    assert len(routes) > 15
+    for where, seen_there in (("every_page.py", PAGES), ("screenshots.py", [*screenshots.PAGES.values()])):
+        unseen = [one for one in routes if not any(re.fullmatch(one, path.split("?")[0]) for path in seen_there)]
+        assert unseen == [], f"{where} has no page of {unseen}"
 
 
 def test_a_crowd_of_nodes_is_a_picture_and_a_list_that_scrolls(staged: Staged, seen: Seen) -> None:
@@ -137,7 +194,7 @@ def test_a_worker_is_looked_at_and_drained(staged: Staged, seen: Seen) -> None:
     drains.get_by_role("link").click()
     expect(page.get_by_role("heading", name=re.compile("Handlers"))).to_be_visible()
     expect(page.locator("main")).to_contain_text("endless")
-    page.get_by_role("button", name="Drain …").click()
+    page.get_by_role("button", name="Drain…").click()
     page.get_by_role("dialog").get_by_role("button", name="Keep as it is").click()
     assert staged.stage.ask("GET", f"/v1/nodes/{node}")["status"] == "active"
     page.get_by_role("link", name="Workers").last.click()

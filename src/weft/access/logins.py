@@ -60,7 +60,7 @@ async def find(tx: Tx, text: str) -> Principal:
     row = await tx.row(SQL.find_login, {"hash": keys.hashed(text)})
     if row is None:
         raise errors.Unauthenticated(f"the session is not known; {_AGAIN}")
-    _id, org, ended, suspended, shut, key, name, role, scopes, rate, burst, user, *rest = row
+    id, org, ended, suspended, shut, key, name, role, scopes, rate, burst, user, *rest = row
     if ended:
         raise errors.Unauthenticated(f"the session has ended; {_AGAIN}")
     if suspended:
@@ -69,12 +69,12 @@ async def find(tx: Tx, text: str) -> Principal:
         raise errors.Unauthenticated("the key that opened the session was revoked or has expired; log in with another")
     if key is not None:
         return Principal(
-            org=org, actor=f"key:{name}", role=role, scopes=frozenset(scopes), key=key,
+            org=org, actor=f"key:{name}", role=role, scopes=frozenset(scopes), key=key, session=id,
             rate=principal.rate(rate, burst), org_rate=principal.rate(*rest[-2:]),
         )  # fmt: skip
     subject, email, user_role, slugs, *org_rate = rest
     return Principal(
-        org=org, actor=f"user:{email or subject}", role=user_role, user=user, org_rate=principal.rate(*org_rate),
+        org=org, actor=f"user:{email or subject}", role=user_role, user=user, session=id, org_rate=principal.rate(*org_rate),
         org_roles=frozenset(f"{roles.PREFIX}{slug}" for slug in slugs),
     )  # fmt: skip
 

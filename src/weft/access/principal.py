@@ -26,6 +26,8 @@ class Principal:
     """The key it came with, if it was one."""
     user: uuid.UUID | None = None
     """The user it is, if it is one."""
+    session: uuid.UUID | None = dataclasses.field(default=None, compare=False)
+    """The browser's session it came with, if it was one; whoever it stands for is the same without it."""
     rate: Limit | None = None
     """What this credential may ask in a second; None: nothing was said."""
     org_rate: Limit | None = None

@@ -63,6 +63,8 @@ class Session(msgspec.Struct, kw_only=True):
     """What the browser called itself."""
     created_at: dt.datetime
     expires_at: dt.datetime
+    current: bool
+    """Whether it is the one that asks."""
 
 
 class SessionQuery(pages.Paging, forbid_unknown_fields=True, kw_only=True):
@@ -143,7 +145,7 @@ async def page(call: Call[None, SessionQuery]) -> pages.Page[Session]:
             tx, org=call.principal.org, actor=None if query.everybodys else call.principal.actor,
             before=place.id if place else None, take=query.limit + 1,
         )  # fmt: skip
-    return pages.page(found, limit=query.limit, show=lambda one: shown(Session, one), place=lambda one: SessionPlace(one.id))
+    return pages.page(found, limit=query.limit, show=lambda one: _session(one, call), place=lambda one: SessionPlace(one.id))
 
 
 async def end(call: Call[None, None]) -> Session:
@@ -152,7 +154,11 @@ async def end(call: Call[None, None]) -> Session:
     # the engine, because a tenant may be any SQL user and must not end others' sessions
     async with call.engine_tx() as tx:
         ended = await logins.revoke(tx, id=call.id, org=who.org, by=who.actor, of=None if everybodys else who.actor)
-    return shown(Session, ended)
+    return _session(ended, call)
+
+
+def _session(one: logins.Login, call: Call[Any, Any]) -> Session:
+    return shown(Session, one, current=one.id == call.principal.session)
 
 
 _EVERYBODYS = "session.admin"
@@ -166,6 +172,7 @@ def secure(call: Call[Any, Any]) -> bool:
 _EXAMPLE: dict[str, Any] = {
     "id": "01890f3e-7b2c-7cc0-98c4-dc0c0c07398f", "actor": "key:ada", "agent": "Mozilla/5.0",
     "created_at": "2026-01-05T09:30:00Z", "expires_at": "2026-01-05T21:30:00Z",
+    "current": True,
 }  # fmt: skip
 
 OPERATIONS = (

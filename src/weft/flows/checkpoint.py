@@ -136,6 +136,7 @@ def _steps(written: Sequence[Written]) -> dict[str, Any]:
         "step_outputs": arrays.quoted([record.output for record in records]),
         "step_errors": arrays.quoted([None if record.error is None else json.text(record.error) for record in records]),
         "step_times": arrays.moments([record.at for record in records]),
+        "step_began": arrays.moments([record.began for record in records]),
         "message_ids": arrays.plain([str(id) for _, id in messages]),
         "message_runs": arrays.plain([run for run, _ in messages]),
         "undone_runs": arrays.plain([run for run, _ in undone]),

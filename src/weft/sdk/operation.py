@@ -33,6 +33,8 @@ class Record(NamedTuple):
     """JSON text: how to undo it, {"compensate": name, "arguments": {…}}."""
     message: int | None = None
     """The message it took out of the run's inbox."""
+    began: dt.datetime | None = None
+    """When it was begun, for those who look at it; the code is never told."""
 
 
 class Waiter(Protocol):

@@ -57,6 +57,7 @@ class Stepping:
         self, live: Live, step: Step[Any, Any], position: str, args: Any, kwargs: Mapping[str, Any], *, kind: str
     ) -> Record:
         attempt = live.retrying.get(position, (0, None))[0]
+        began = live.now()
         while True:
             attempt += 1
             try:
@@ -68,18 +69,18 @@ class Stepping:
                 else:
                     value = await self._call(step, args, kwargs)
                 output = outcomes.output(step, value)
-                return Record(0, position, kind, step.name, True, output, None, live.now(), attempt, undo)
+                return Record(0, position, kind, step.name, True, output, None, live.now(), attempt, undo, began=began)
             except errors.LeaseLost:
                 raise
             except (Exception, SystemExit) as error:  # noqa: BLE001 - user code, which is not to end the worker
                 problem = json.loads(ending.problem(error))
                 if attempt > step.options.retries or not outcomes.retryable(step, error):
-                    return Record(0, position, kind, step.name, False, None, problem, live.now(), attempt)
+                    return Record(0, position, kind, step.name, False, None, problem, live.now(), attempt, began=began)
                 pause = step.options.retry.delay(attempt)
                 if pause.total_seconds() > LONG or kind == "compensation":
                     now = live.now()
                     problem["due"] = (now + pause).isoformat()
-                    return Record(0, position, "later", step.name, False, None, problem, now, attempt)
+                    return Record(0, position, "later", step.name, False, None, problem, now, attempt, began=began)
             await asyncio.sleep(pause.total_seconds())
 
     async def _call(self, step: Step[Any, Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
@@ -98,6 +99,7 @@ class Stepping:
         """The step's writes and its checkpoint are one transaction. A database that goes away is waited for: that is no
         fault of the step; and whether a commit went through that got no answer is looked up."""
         pause = _FIRST_PAUSE
+        began = live.now()
         try:
             while True:
                 record = None
@@ -108,7 +110,8 @@ class Stepping:
                         output = outcomes.output(step, value)
                         live.committing.add(position)
                         record = Record(
-                            live.next_number(), position, kind, step.name, True, output, None, live.now(), attempt, undo
+                            live.next_number(), position, kind, step.name, True, output, None, live.now(), attempt, undo,
+                            began=began,
                         )  # fmt: skip
                         await self._write(tx, live, record)
                     await self._visit("after a transaction's commit", live.task)

@@ -77,10 +77,10 @@ function ThemeChoice() {
   return (
     <label className="inline choice">
       <span className="unseen">Theme</span>
-      <select value={now} onChange={(event) => theme.set(event.target.value as Theme)}>
-        <option value="system">auto</option>
-        <option value="light">light</option>
-        <option value="dark">dark</option>
+      <select value={now} title="Theme" onChange={(event) => theme.set(event.target.value as Theme)}>
+        <option value="system">◐ auto</option>
+        <option value="light">☀ light</option>
+        <option value="dark">☾ dark</option>
       </select>
     </label>
   );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { offset, place, step, timeTicks, valueTicks } from "./axis";
+import { countTicks, durationTicks, offset, place, step, timeTicks, valueTicks } from "./axis";
 
 const at = (text: string): number => Date.parse(text);
 const labels = (from: string, to: string, wanted: number, zone: string): string[] => timeTicks(at(from), at(to), wanted, zone).map((one) => one.label);
@@ -45,6 +45,21 @@ describe("value axis", () => {
   it("covers the largest value with round steps", () => {
     for (const most of [0.003, 1, 7, 99, 100, 101, 12345, 9e9]) {
       const ticks = valueTicks(most);
+      expect(ticks[ticks.length - 1]).toBeGreaterThanOrEqual(most);
+      expect(ticks.length).toBeLessThanOrEqual(6);
+    }
+  });
+  it("has no half of what is counted", () => {
+    for (const most of [1, 2, 3, 4, 7, 250]) expect(countTicks(most).every(Number.isInteger)).toBe(true);
+    expect(countTicks(2)).toEqual([0, 1, 2]);
+    expect(countTicks(0)).toEqual([0, 1]);
+  });
+  it("has round minutes and hours for what lasts", () => {
+    expect(durationTicks(83)).toEqual([0, 30, 60, 90]);
+    expect(durationTicks(5000)).toEqual([0, 1800, 3600, 5400]);
+    expect(durationTicks(0.004)).toEqual(valueTicks(0.004));
+    for (const most of [31, 61, 3599, 86_401, 9e6]) {
+      const ticks = durationTicks(most);
       expect(ticks[ticks.length - 1]).toBeGreaterThanOrEqual(most);
       expect(ticks.length).toBeLessThanOrEqual(6);
     }

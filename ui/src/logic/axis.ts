@@ -70,10 +70,25 @@ export function valueTicks(most: number, wanted = 4): number[] {
   if (!(most > 0) || !Number.isFinite(most)) return [0, 1];
   const rough = most / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const every = ([1, 2, 5, 10].find((n) => n * power >= rough) ?? 10) * power;
-  const ticks: number[] = [];
-  for (let n = 0; n * every < most + every * 0.999; n++) ticks.push(Number((n * every).toPrecision(12)));
-  return ticks;
+  return upTo(most, ([1, 2, 5, 10].find((n) => n * power >= rough) ?? 10) * power);
+}
+
+/** The same for what is counted: there is no half of a task. */
+export function countTicks(most: number, wanted = 4): number[] {
+  return most > 0 && most < wanted ? upTo(most, 1) : valueTicks(most, wanted);
+}
+
+/** The same for seconds: on round minutes and hours, not on 100 seconds. */
+export function durationTicks(most: number, wanted = 4): number[] {
+  if (!(most > 30)) return valueTicks(most, wanted);
+  const every = STEPS.find((one) => one >= (most * SECOND) / wanted);
+  return every === undefined ? valueTicks(most, wanted) : upTo(most, every / SECOND);
+}
+
+function upTo(most: number, every: number): number[] {
+  // not one more for what a division leaves over
+  const last = Math.ceil(most / every - 1e-9);
+  return Array.from({ length: last + 1 }, (_, n) => Number((n * every).toPrecision(12)));
 }
 
 /** A position on a line of `width`, from a value between `from` and `to`. */

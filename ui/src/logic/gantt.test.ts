@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bar, extent, placed, zoomed } from "./gantt";
+import { bar, beside, extent, placed, zoomed } from "./gantt";
 
 const at = (text: string) => Date.parse(text);
 
@@ -24,6 +24,14 @@ describe("bars", () => {
     const bars = [{ id: "a", from: 5, to: 90, waited: 5, open: false }, null];
     expect(extent(bars, { from: 0, to: 1 })).toEqual({ from: 5, to: 90 });
     expect(extent([null], { from: 0, to: 1 })).toEqual({ from: 0, to: 1 });
+  });
+
+  it("have their words where nothing is covered, or in the largest", () => {
+    expect(beside([{ left: 0.1, width: 0.2 }], 0.3)).toMatchObject({ left: expect.closeTo(0.3) as number, inside: false });
+    expect(beside([{ left: 0.6, width: 0.3 }], 0.3)).toMatchObject({ right: 0.4, inside: false });
+    // lost for long, then done quickly: neither end has room, and the end of the first bar is what is looked at
+    expect(beside([{ left: 0, width: 0.9 }, { left: 0.95, width: 0.05 }], 0.3)).toEqual({ left: 0, inside: true });
+    expect(beside([{ left: 0.1, width: 0.1 }, { left: 0.9, width: 0.1 }], 0.3)).toEqual({ left: 0.1, inside: true });
   });
 
   it("zoom never outside", () => {

@@ -46,6 +46,16 @@ export function zoomed(all: Span, zoom: number, middle: number): Span {
   return { from, to: from + length };
 }
 
+/** Where the words of a row stand, `words` wide as a fraction: after its bars, before them, or in the largest one. */
+export function beside(bars: readonly { left: number; width: number }[], words: number): { left: number; inside: boolean } | { right: number; inside: boolean } {
+  const first = Math.min(1, ...bars.map((one) => one.left));
+  const last = Math.max(0, ...bars.map((one) => one.left + one.width));
+  if (last + words <= 1) return { left: last, inside: false };
+  if (first >= words) return { right: 1 - first, inside: false };
+  const largest = bars.reduce((most, one) => (one.width > most.width ? one : most), { left: 0, width: 0 });
+  return { left: Math.max(0, Math.min(largest.left, 1 - words)), inside: true };
+}
+
 /** Where a bar stands in a span, as fractions; null if it is outside. A bar is never too thin to see. */
 export function placed(one: Span, shown: Span, thinnest = 0.003): { left: number; width: number } | null {
   const length = shown.to - shown.from;

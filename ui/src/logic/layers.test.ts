@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { picture, type GraphNode } from "./graph";
-import { HEIGHT, WIDTH, layers, places } from "./layers";
+import { HEIGHT, WIDTH, layers, places, upright } from "./layers";
 
 const node = (name: string, after: string[] = []): GraphNode => ({
   name, after, group: "", what: "work", each: false, conditional: false,
@@ -17,6 +17,15 @@ describe("layers", () => {
     const boxes = ["x", "y"].map((id) => ({ id, kind: "group" as const, label: id, members: [id] }));
     const drawn = { boxes, edges: [{ from: "x", to: "y" }, { from: "y", to: "x" }] };
     expect(layers(drawn).flat().sort()).toEqual(["x", "y"]);
+  });
+
+  it("turns a picture whose first is at the bottom", () => {
+    const at = new Map([["a", { x: 0, y: 50 }], ["one", { x: 200, y: 100 }], ["two", { x: 200, y: 50 }], ["three", { x: 200, y: 0 }]]);
+    const turned = upright(["a", "one", "two", "three"], at, false);
+    expect([...turned].map(([id, place]) => [id, place.x, place.y])).toEqual([["a", 0, 50], ["one", 200, 0], ["two", 200, 50], ["three", 200, 100]]);
+    expect(upright(["a", "three", "two", "one"], at, false)).toBe(at);
+    const below = new Map([["one", { x: 90, y: 0 }], ["two", { x: 0, y: 0 }]]);
+    expect(upright(["one", "two"], below, true).get("one")).toEqual({ x: 0, y: 0 });
   });
 
   it("lets no two boxes overlap, two thousand of them", () => {

@@ -42,6 +42,22 @@ export function layers(picture: Picture): string[][] {
   return found;
 }
 
+/** The same picture, mirrored if more neighbours stand against the order in which they were written than with it. */
+export function upright(ids: readonly string[], at: ReadonlyMap<string, Place>, down: boolean): ReadonlyMap<string, Place> {
+  const ranks = new Map<number, number[]>();
+  for (const id of ids) {
+    const place = at.get(id);
+    if (!place) continue;
+    const rank = Math.round(down ? place.y : place.x);
+    ranks.set(rank, [...(ranks.get(rank) ?? []), down ? place.x : place.y]);
+  }
+  const turns = [...ranks.values()].flatMap((across) => across.slice(1).map((value, n) => Math.sign(value - (across[n] ?? 0))));
+  if (turns.reduce((sum, one) => sum + one, 0) >= 0) return at;
+  const all = [...at.values()].map((place) => (down ? place.x : place.y));
+  const ends = Math.min(...all) + Math.max(...all);
+  return new Map([...at].map(([id, place]) => [id, down ? { ...place, x: ends - place.x } : { ...place, y: ends - place.y }]));
+}
+
 /** A place for every box, left to right. */
 export function places(picture: Picture): Map<string, Place> {
   const columns = ordered(layers(picture), picture.edges).flatMap(broken);

@@ -13,7 +13,7 @@ export interface Schema {
   items?: Schema;
   minimum?: number;
   maximum?: number;
-  maxLength?: number;
+  minLength?: number;
   format?: string;
   anyOf?: Schema[];
   $ref?: string;
@@ -32,6 +32,7 @@ export interface Field {
   values: Json[];
   minimum?: number;
   maximum?: number;
+  shortest?: number;
 }
 export type Typed = Record<string, string>;
 export type Checked = { ok: true; value: Record<string, Json> } | { ok: false; wrong: Record<string, string> };
@@ -39,6 +40,15 @@ export type Checked = { ok: true; value: Record<string, Json> } | { ok: false; w
 export function fields(schema: Schema): Field[] {
   const required = new Set(schema.required ?? []);
   return Object.entries(schema.properties ?? {}).map(([name, one]) => field(name, plain(one, schema.$defs ?? {}), required.has(name)));
+}
+
+/** A form of ours: its fields are words, where those of a handler or a flow are the names that its code has. */
+export function titled(schema: Schema): Schema {
+  const properties = Object.entries(schema.properties ?? {}).map(([name, one]): [string, Schema] => {
+    const words = name.replaceAll("_", " ");
+    return [name, { title: words.charAt(0).toUpperCase() + words.slice(1), ...one }];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
 }
 
 /** Without references to parts of the schema, and `T or null` as T: what is left empty is left out. */
@@ -55,15 +65,17 @@ function field(name: string, one: Schema, required: boolean): Field {
   const made: Field = {
     name,
     label: one.title ?? name.replaceAll("_", " "),
-    hint: one.description ?? "",
+    hint: one.description ?? (kind(one) === "list" ? "With commas between them." : ""),
     kind: kind(one),
-    required: required && one.default === undefined,
+    // an empty list is one, too
+    required: required && one.default === undefined && kind(one) !== "list",
     first: one.default === undefined || one.default === null ? "" : shown(one.default, kind(one)),
     choices: one.enum?.filter((choice) => choice !== null).map((choice) => (typeof choice === "string" ? choice : JSON.stringify(choice))) ?? [],
     values: one.enum?.filter((choice) => choice !== null) ?? [],
   };
   if (one.minimum !== undefined) made.minimum = one.minimum;
   if (one.maximum !== undefined) made.maximum = one.maximum;
+  if (one.minLength !== undefined) made.shortest = one.minLength;
   return made;
 }
 
@@ -104,6 +116,7 @@ export function check(schema: Schema, typed: Typed): Checked {
     const text = typed[one.name] ?? "";
     if (text.trim() === "") {
       if (one.required) wrong[one.name] = "is needed";
+      else if (one.kind === "list" && schema.required?.includes(one.name)) value[one.name] = [];
       continue;
     }
     const found = read(one, text);
@@ -118,7 +131,7 @@ function read(one: Field, text: string): { value: Json } | { wrong: string } {
     case "text":
     case "long":
     case "secret":
-      return { value: text };
+      return one.shortest !== undefined && text.length < one.shortest ? { wrong: `must have at least ${one.shortest} characters` } : { value: text };
     case "choice":
       return one.choices.includes(text) ? { value: one.values[one.choices.indexOf(text)] ?? text } : { wrong: `must be one of ${one.choices.join(", ")}` };
     case "boolean":

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FEW, rows, statesOf, title, type Step } from "./steps";
+import { FEW, inOrder, rows, statesOf, title, type Step } from "./steps";
 
 const step = (id: string, frame = "run", more: Partial<Step> = {}): Step => ({
   id, run_id: "run", frame_id: frame, node: id, element: -1, catching: false, depth: 0, state: "completed", task_id: null,
@@ -29,6 +29,15 @@ describe("rows", () => {
 
   it("show a step whose parent has not come yet", () => {
     expect(rows([step("b", "missing")], "run", none)).toHaveLength(1);
+  });
+});
+
+describe("steps of a workflow", () => {
+  it("stand as its code came to them, and what undid them afterwards", () => {
+    const at = (node: string, created_at: string) => ({ node, created_at });
+    const forked = [at("ship#10", "2026-01-05T09:00:01Z"), at("approval#2", "2026-01-05T09:00:00Z"), at("reserve#1", "2026-01-05T09:00:00Z"),
+      at("release#~1", "2026-01-05T09:00:05Z"), at("recall#~2", "2026-01-05T09:00:04Z"), at("each#3.1", "2026-01-05T09:00:00Z")];
+    expect(inOrder(forked).map((one) => one.node)).toEqual(["reserve#1", "approval#2", "each#3.1", "ship#10", "recall#~2", "release#~1"]);
   });
 });
 

@@ -24,6 +24,19 @@ export type Step = {
   finished_at: string | null;
 };
 
+/** A workflow's steps as its code came to them: `charge#1`, `ship#2`, and what undid them (`refund#~1`) afterwards. A fork has
+    the steps it began with all from one moment, so that the time says nothing. */
+export function inOrder<T extends Pick<Step, "node" | "created_at">>(steps: readonly T[]): T[] {
+  const key = (one: T): [number, number] => {
+    const found = /#(~?)(\d+)[^#]*$/.exec(one.node);
+    return [found?.[1] ? 1 : 0, Number(found?.[2] ?? 0)];
+  };
+  return [...steps].sort((a, b) => {
+    const [[x, m], [y, n]] = [key(a), key(b)];
+    return x - y || (x ? Date.parse(a.created_at) - Date.parse(b.created_at) : m - n) || Date.parse(a.created_at) - Date.parse(b.created_at);
+  });
+}
+
 /** A step in its place: how deep, how many are below it, whether those are hidden. */
 export type Row = { step: Step; depth: number; children: number; closed: boolean };
 

@@ -32,6 +32,13 @@ export function stamp(at: Date, zone: Zone, exact = false): string {
   return `${p.year}-${two(p.month)}-${two(p.day)} ${two(p.hour)}:${two(p.minute)}:${two(p.second)}${fraction}`;
 }
 
+const WRITTEN = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g;
+
+/** What the server says, with the moments in it as they are shown everywhere else. */
+export function dated(text: string, zone: Zone): string {
+  return text.replace(WRITTEN, (at) => stamp(new Date(at), zone));
+}
+
 /** Only the time of day. */
 export function clock(at: Date, zone: Zone, exact = false): string {
   return stamp(at, zone, exact).slice(11);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { sign, tone, word } from "./states";
 import { clean, count, line, short } from "./text";
-import { ago, brief, seconds, span, stamp } from "./time";
+import { ago, brief, dated, seconds, span, stamp } from "./time";
 
 describe("text", () => {
   it("takes out what steers a terminal", () => {
@@ -44,6 +44,10 @@ describe("time", () => {
   it("stamps in a zone", () => {
     expect(stamp(new Date("2026-07-01T22:30:05.012Z"), "Europe/Berlin", true)).toBe("2026-07-02 00:30:05.012");
     expect(stamp(new Date("nonsense"), "UTC")).toBe("–");
+  });
+  it("puts moments in a sentence into the zone that is shown", () => {
+    expect(dated("it sleeps until 2026-07-01T22:30:05.954953+00:00, or until a signal", "Europe/Berlin")).toBe("it sleeps until 2026-07-02 00:30:05, or until a signal");
+    expect(dated("version 2026-07-01 of 2026-07-01T22:30:05Z", "UTC")).toBe("version 2026-07-01 of 2026-07-01 22:30:05");
   });
   it("reads spans", () => {
     expect([seconds("15m"), seconds("6h"), seconds("7d"), seconds("x"), seconds("1h;")]).toEqual([900, 21600, 604800, null, null]);

@@ -28,7 +28,7 @@ export function Crash() {
     const running = await get<Paged<TaskRow>>("/v1/tasks", { state: ["running"], limit: 100 });
     const done = await told(() => act<Crashed>("/v1/demo/crash"), (one) => one.message);
     if (!done || done === true) return;
-    crashed.set({ pid: done.pid, tasks: running.items.filter((one) => one.node_id === done.node_id).slice(0, SHOWN).map((one) => one.id) });
+    crashed.set({ pid: done.pid, node: done.node_id, tasks: running.items.filter((one) => one.node_id === done.node_id).slice(0, SHOWN).map((one) => one.id) });
   };
   return <button type="button" className="danger" onClick={() => void crash()}>Crash a worker</button>;
 }

@@ -54,7 +54,7 @@ export default function Dead() {
   const narrowed = Object.keys(filter).length > 0;
   const steer = may(me, "dead.write");
   const deed = async (which: "redrive" | "discard", whole: boolean): Promise<void> => {
-    const what = whole ? (narrowed ? "all that match the filter" : "all dead letters") : `${chosen.size} chosen`;
+    const what = whole ? (narrowed ? "all that match the filter" : "all dead letters") : `${chosen.size} dead ${chosen.size === 1 ? "letter" : "letters"}`;
     const yes = await confirm(which === "redrive"
       ? { title: `Redrive ${what}?`, verb: "Redrive", text: "They are queued again, their attempts counted anew. If what broke them is not mended, they die again." }
       : { title: `Discard ${what}?`, verb: "Discard", danger: true, text: "For good: they leave this list and cannot be redriven from here. Their history stays.", ...(whole ? { type: "discard" } : {}) });
@@ -67,16 +67,16 @@ export default function Dead() {
   return (
     <Page title="Dead letters" actions={steer && list.items.length > 0 && (
       <>
-        <button type="button" onClick={() => void deed("redrive", true)}>Redrive {narrowed ? "all that match" : "all"} …</button>
-        <button type="button" className="danger" onClick={() => void deed("discard", true)}>Discard {narrowed ? "all that match" : "all"} …</button>
+        <button type="button" onClick={() => void deed("redrive", true)}>Redrive {narrowed ? "all that match" : "all"}…</button>
+        <button type="button" className="danger" onClick={() => void deed("discard", true)}>Discard {narrowed ? "all that match" : "all"}…</button>
       </>
     )}>
       <Filters filters={FILTERS} />
       {list.error && <Failure of={list.error} again={list.again} />}
       {chosen.size > 0 && (
         <Chosen count={chosen.size} clear={() => setChosen(new Set())}>
-          <button type="button" onClick={() => void deed("redrive", false)}>Redrive …</button>
-          <button type="button" className="danger" onClick={() => void deed("discard", false)}>Discard …</button>
+          <button type="button" onClick={() => void deed("redrive", false)}>Redrive…</button>
+          <button type="button" className="danger" onClick={() => void deed("discard", false)}>Discard…</button>
         </Chosen>
       )}
       {list.loading ? <Loading /> : !list.items.length ? (

@@ -86,10 +86,10 @@ export default function Lab() {
   const from = Number(offset) || 0;
   const total = tasks.data?.total ?? 0;
   return (
-    <Page title="AIOpsLab" actions={may(me, "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Submit a problem …</button>}>
+    <Page title="AIOpsLab" actions={may(me, "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Submit a problem…</button>}>
       {now && (
         <div className="figures">
-          <Figure name="Solved" value={now.completed + now.failed + now.timeout ? `${Math.round(now.success_rate * (now.success_rate <= 1 ? 100 : 1))} %` : "–"} hint={`${now.total} in 24 hours`} />
+          <Figure name="Solved" value={now.completed + now.failed + now.timeout ? `${Math.round(now.success_rate * (now.success_rate <= 1 ? 100 : 1))} %` : "–"} hint={`${now.total} submitted in 24 h`} />
           <Figure name="Waiting" value={now.pending} />
           <Figure name="Running" value={now.running} />
           <Figure name="Failed" value={now.failed + now.timeout} hint={now.timeout ? `${now.timeout} took too long` : undefined} tone={now.failed + now.timeout ? "bad" : ""} />

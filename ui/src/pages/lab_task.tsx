@@ -46,11 +46,11 @@ export default function LabTaskPage({ match }: { match: Match }) {
     () => act(`/aiopslab/tasks/${id}`, "DELETE"), "Cancelled").then(task.again);
   return (
     <Page title={data.problem_id} crumbs={crumbs} badge={<StateBadge state={data.status} />}
-      actions={OPEN.includes(data.status) && may(me, "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel …</button>}>
+      actions={OPEN.includes(data.status) && may(me, "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel…</button>}>
       {data.error_details && <div className="failure"><p><strong>{clean(data.error_details)}</strong></p></div>}
       <Card>
         <Facts of={[
-          ["Task", <Link key="task" to={`/tasks/${data.id}`} className="mono">{data.id}</Link>],
+          ["Task", <Link key="task" to={`/tasks/${data.id}`} className="mono whole">{data.id}</Link>],
           ["Worker", data.worker_id],
           ["Priority", data.parameters.priority],
           ["Steps at most", data.parameters.max_steps],
@@ -71,6 +71,7 @@ export default function LabTaskPage({ match }: { match: Match }) {
 }
 
 function Result({ of }: { of: Details }) {
+  if (of.status === "pending") return <Empty title="Not yet" command="weft aiopslab worker">It waits for a worker that takes this problem; this starts one:</Empty>;
   if (!of.result) return <Empty title={OPEN.includes(of.status) ? "Not yet" : "It has none"} />;
   return (
     <div className="columns">

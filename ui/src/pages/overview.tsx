@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 import type { Overview, Queue, TaskRow } from "../base/shapes";
 import { useCalm, useChange, useEvery, usePages, useRead } from "../base/query";
 import { Link, useParam } from "../base/router";
+import { durationTicks, valueTicks } from "../logic/axis";
 import { line, number } from "../logic/text";
 import { brief, seconds, span } from "../logic/time";
 import { Chart } from "../parts/chart";
@@ -73,11 +74,11 @@ export default function OverviewPage() {
                 { name: "waiting", tone: "warn", values: data.waiting }, { name: "running", tone: "busy", values: data.running }]} />
             </Card>
             <Card>
-              <Chart label="How long the oldest waited" from={start} step={data.step * 1000} kind="lines" show={span} tick={brief}
+              <Chart label="How long the oldest waited" from={start} step={data.step * 1000} kind="lines" show={span} tick={brief} ticks={durationTicks}
                 series={[{ name: "oldest", tone: "warn", values: data.oldest }]} />
             </Card>
             <Card>
-              <Chart label="Share of failures" from={start} step={data.step * 1000} kind="lines" show={(value) => `${number(value)} %`}
+              <Chart label="Share of failures" from={start} step={data.step * 1000} kind="lines" show={(value) => `${number(value)} %`} ticks={valueTicks}
                 series={[{ name: "failed", tone: "bad", values: data.failed.map((bad, n) => share(bad, data.completed[n] ?? 0)) }]} />
             </Card>
           </div>

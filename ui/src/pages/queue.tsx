@@ -6,6 +6,7 @@ import { useParam, type Match } from "../base/router";
 import { may, useMe } from "../base/session";
 import type { Overview, Queue } from "../base/shapes";
 import type { Schema } from "../logic/schema";
+import { durationTicks } from "../logic/axis";
 import { count } from "../logic/text";
 import { brief, seconds, span } from "../logic/time";
 import { Chart } from "../parts/chart";
@@ -57,7 +58,7 @@ export default function QueuePage({ match }: { match: Match }) {
     <Page title={name} crumbs={[{ to: "/queues", text: "Queues" }]} badge={<StateBadge state={queue.paused ? "paused" : "active"} hint={queue.operator.paused ? "by the operator" : null} />}
       actions={may(me, "queue.write") && (
         <>
-          <button type="button" onClick={() => setEditing(true)}>Limits …</button>
+          <button type="button" onClick={() => setEditing(true)}>Limits…</button>
           <button type="button" onClick={() => void pause(queue, read.again)}>{set.paused ? "Resume" : "Pause"}</button>
         </>
       )}>
@@ -76,7 +77,7 @@ export default function QueuePage({ match }: { match: Match }) {
             { name: "cancelled", tone: "off", values: past.data.cancelled }]} />
           <Chart label="Waiting and running" height={120} kind="lines" from={Date.parse(past.data.from)} step={past.data.step * 1000} series={[
             { name: "waiting", tone: "warn", values: past.data.waiting }, { name: "running", tone: "busy", values: past.data.running }]} />
-          <Chart label="How long the oldest waited" height={120} kind="lines" show={span} tick={brief} from={Date.parse(past.data.from)} step={past.data.step * 1000}
+          <Chart label="How long the oldest waited" height={120} kind="lines" show={span} tick={brief} ticks={durationTicks} from={Date.parse(past.data.from)} step={past.data.step * 1000}
             series={[{ name: "oldest", tone: "warn", values: past.data.oldest }]} />
         </Card>
       )}

@@ -11,6 +11,7 @@ import "../style/runs.css";
 
 interface Crashed {
   pid: number;
+  node: string | null;
   /** What it ran when it was killed. */
   tasks: string[];
 }
@@ -28,22 +29,25 @@ export function Recovery() {
       </header>
       {now.tasks.length === 0
         ? <p className="quiet">It ran nothing at that moment, so nothing had to come back. Try again when something runs.</p>
-        : <ol className="recovered">{now.tasks.map((id) => <Came key={id} id={id} />)}</ol>}
+        : <ol className="recovered">{now.tasks.map((id) => <Came key={id} id={id} killed={now.node} />)}</ol>}
     </section>
   );
 }
 
-function Came({ id }: { id: string }) {
+function Came({ id, killed }: { id: string; killed: string | null }) {
   const { data } = useLive<Task>("task", { id });
   const clock = useNow();
   if (!data) return null;
   const line = ofTask(data, data.finished_at ? 0 : clock);
+  const gone = "its worker is gone; that is noticed within seconds";
+  const unseen = data.state === "running" && killed !== null && data.node_id === killed;
   return (
     <li>
       <Link to={`/tasks/${id}?tab=attempts`} className="strong">{clean(data.kind)}</Link>{" "}
       {data.run_id && <Link to={`/runs/${data.run_id}?tab=timeline`}>its run</Link>}{" "}
       <StateBadge state={data.state} hint={lost(line) && data.state !== "running" ? "after a loss" : null} />
-      <AttemptLine of={line} label={`Attempts of ${clean(data.kind)}`} />
+      <AttemptLine of={line} label={`Attempts of ${clean(data.kind)}`} {...(unseen ? { told: gone } : {})} />
+      {unseen && line.length === 0 && <p className="quiet">{gone}</p>}
     </li>
   );
 }

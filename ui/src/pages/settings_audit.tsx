@@ -2,6 +2,7 @@ import { useState } from "react";
 
 import { get, type Json } from "../base/api";
 import { useCalm, useChange, usePages } from "../base/query";
+import { Link } from "../base/router";
 import { clean, line, number } from "../logic/text";
 import { Dialog } from "../parts/dialog";
 import { Copy, Empty } from "../parts/empty";
@@ -38,6 +39,15 @@ const FILTERS: readonly Filter[] = [
   { name: "object_id", label: "Id", kind: "text" },
 ];
 
+/** Where what an entry is about has a page. */
+const PAGES: Record<string, string> = { task: "/tasks", run: "/runs", dag: "/dags", flow: "/flows", job: "/jobs", queue: "/queues", node: "/workers" };
+
+function Thing({ of }: { of: Entry }) {
+  const page = PAGES[of.object_type];
+  const name = line(of.object_id);
+  return <>{line(of.object_type)} {page ? <Link to={`${page}/${encodeURIComponent(of.object_id)}`}>{name}</Link> : name}</>;
+}
+
 /** The whole chain, part by part. */
 async function verify(): Promise<Verified> {
   const found: Verified = { entries: 0, unsealed: 0, findings: [], head: null, next: 0 };
@@ -65,7 +75,7 @@ export function Audit() {
     { name: "at", head: "When", cell: (one) => <Time at={one.at} /> },
     { name: "actor", head: "Who", cell: (one) => one.actor, less: true },
     { name: "action", head: "Action", cell: (one) => <button type="button" className="link" onClick={() => setOpen(one)}>{clean(one.action)}</button> },
-    { name: "object", head: "What", cell: (one) => line(`${one.object_type} ${one.object_id}`), wide: true },
+    { name: "object", head: "What", cell: (one) => <Thing of={one} />, wide: true },
     { name: "number", head: "Sealed as", cell: (one) => (one.number === null ? <span className="quiet">not yet</span> : number(one.number)), right: true, less: true },
   ];
   return (
@@ -83,7 +93,7 @@ export function Audit() {
         : <Table label="Audit trail" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />}
       {open && (
         <Dialog title={open.action} close={() => setOpen(null)} wide>
-          <Facts of={[["When", <Time key="at" at={open.at} exact />], ["Who", open.actor], ["What", `${open.object_type} ${open.object_id}`], ["Request", open.request_id], ["Sealed as", open.number]]} />
+          <Facts of={[["When", <Time key="at" at={open.at} exact />], ["Who", open.actor], ["What", <Thing key="what" of={open} />], ["Request", open.request_id], ["Sealed as", open.number]]} />
           <div className="columns">
             <Card title="Before"><JsonView value={open.before} label="Before" /></Card>
             <Card title="After"><JsonView value={open.after} label="After" /></Card>

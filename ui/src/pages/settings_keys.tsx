@@ -60,10 +60,10 @@ export function Keys() {
     { name: "by", head: "Made by", cell: (one) => one.created_by, less: true },
     { name: "used", head: "Last used", cell: (one) => <Time at={one.last_used_at} relative />, right: true, less: true },
     ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true,
-      cell: (one: Key) => !one.revoked_at && <button type="button" className="small" onClick={() => revoke(one)}>Revoke …</button> }] : []),
+      cell: (one: Key) => !one.revoked_at && <button type="button" className="small" onClick={() => revoke(one)}>Revoke…</button> }] : []),
   ];
   return (
-    <Card title="API keys" flush actions={writes && <button type="button" className="primary" onClick={() => setMaking(true)}>New key …</button>}>
+    <Card title="API keys" flush actions={writes && <button type="button" className="primary" onClick={() => setMaking(true)}>New key…</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : !list.items.length && !list.error ? <Empty title="There is no key" command="weft key create me --role admin" />
         : <Table label="API keys" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />}

@@ -75,15 +75,15 @@ export function Orgs() {
     ...(may(me, "org.rename") ? [{
       name: "deeds", head: <span className="unseen">Actions</span>, right: true,
       cell: (one: Org) => (
-        <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Change …</button>
-          {operator && one.id !== me?.org && <button type="button" className="small" onClick={() => void suspend(one)}>{one.suspended_at ? "Take up" : "Suspend …"}</button>}</span>
+        <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Change…</button>
+          {operator && one.id !== me?.org && <button type="button" className="small" onClick={() => void suspend(one)}>{one.suspended_at ? "Take up" : "Suspend…"}</button>}</span>
       ),
     }] : []),
   ];
   const change: Schema = { properties: { name: { type: "string" }, ...(operator ? LIMITS : {}) } };
   const text = (value: number | null): string => (value === null ? "" : String(value));
   return (
-    <Card title="Orgs" flush actions={operator && <button type="button" className="primary" onClick={() => setEditing("new")}>New org …</button>}>
+    <Card title="Orgs" flush actions={operator && <button type="button" className="primary" onClick={() => setEditing("new")}>New org…</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : <Table label="Orgs" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />}
       {editing === "new" && <FormDialog title="New org" schema={NEW} verb="Make it" submit={make} close={() => setEditing(null)} />}

@@ -70,7 +70,7 @@ export function Users() {
     { name: "roles", head: "Roles of the org", cell: (one) => <Tags of={one.org_roles} />, less: true },
     { name: "since", head: "Since", cell: (one) => <Time at={one.created_at} relative />, right: true, less: true },
     ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true,
-      cell: (one: User) => <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Change …</button><button type="button" className="small" onClick={() => remove(one)}>Remove …</button></span> }] : []),
+      cell: (one: User) => <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Change…</button><button type="button" className="small" onClick={() => remove(one)}>Remove…</button></span> }] : []),
   ];
   const change: Schema = {
     required: ["role"],
@@ -80,7 +80,7 @@ export function Users() {
     },
   };
   return (
-    <Card title="Users" flush actions={writes && <button type="button" className="primary" onClick={() => setEditing("new")}>New user …</button>}>
+    <Card title="Users" flush actions={writes && <button type="button" className="primary" onClick={() => setEditing("new")}>New user…</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : !list.items.length && !list.error ? <Empty title="There is no user" command="weft user create SUBJECT --role writer">Users come with tokens of your issuer (OIDC); until then there are keys.</Empty>
         : <Table label="Users" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />}
@@ -109,10 +109,10 @@ export function Roles() {
     { name: "name", head: "Name", cell: (one) => one.name, wide: true },
     { name: "members", head: "Members", cell: (one) => one.members, right: true, less: true },
     { name: "since", head: "Since", cell: (one) => <Time at={one.created_at} relative />, right: true, less: true },
-    ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true, cell: (one: Role) => <button type="button" className="small" onClick={() => remove(one)}>Remove …</button> }] : []),
+    ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true, cell: (one: Role) => <button type="button" className="small" onClick={() => remove(one)}>Remove…</button> }] : []),
   ];
   return (
-    <Card title="Roles of the org" flush actions={writes && <button type="button" className="primary" onClick={() => setMaking(true)}>New role …</button>}>
+    <Card title="Roles of the org" flush actions={writes && <button type="button" className="primary" onClick={() => setMaking(true)}>New role…</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : !list.items.length && !list.error ? <Empty title="There is no role of your own">Roles such as <code>role:finance</code> say who may see which data.</Empty>
         : <Table label="Roles of the org" rows={list.items} id={(one) => one.id} columns={columns} more={list.more} next={list.next} />}

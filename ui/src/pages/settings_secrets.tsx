@@ -21,7 +21,7 @@ interface Secret {
   updated_by: string;
 }
 const VALUE: Schema["properties"] = {
-  value: { type: "string", format: "password", description: "8 characters at least. Sealed at once; nobody can read it here again." },
+  value: { type: "string", format: "password", minLength: 8, description: "8 characters at least. Sealed at once; nobody can read it here again." },
   remote: { type: "boolean", title: "HTTP workers may have it too" },
 };
 
@@ -47,10 +47,10 @@ export function Secrets() {
     { name: "changed", head: "Changed", cell: (one) => <Time at={one.updated_at} relative />, right: true },
     { name: "by", head: "By", cell: (one) => one.updated_by, less: true },
     ...(writes ? [{ name: "deeds", head: <span className="unseen">Actions</span>, right: true,
-      cell: (one: Secret) => <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Replace …</button><button type="button" className="small" onClick={() => forget(one)}>Forget …</button></span> }] : []),
+      cell: (one: Secret) => <span className="actions"><button type="button" className="small" onClick={() => setEditing(one)}>Replace…</button><button type="button" className="small" onClick={() => forget(one)}>Forget…</button></span> }] : []),
   ];
   return (
-    <Card title="Secrets" flush actions={writes && <button type="button" className="primary" onClick={() => setEditing("new")}>New secret …</button>}>
+    <Card title="Secrets" flush actions={writes && <button type="button" className="primary" onClick={() => setEditing("new")}>New secret…</button>}>
       {list.error && <Failure of={list.error} again={list.again} />}
       {list.loading ? <Loading /> : !list.items.length && !list.error ? <Empty title="There is no secret" command="weft secret set SMTP_PASSWORD">A payload names one as <code>{"${secrets.NAME}"}</code>; its value is put in right before the handler runs.</Empty>
         : <Table label="Secrets" rows={list.items} id={(one) => one.name} columns={columns} more={list.more} next={list.next} />}

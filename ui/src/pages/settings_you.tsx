@@ -2,6 +2,7 @@ import { act } from "../base/api";
 import { useCalm, useChange, usePages } from "../base/query";
 import { useParam } from "../base/router";
 import { may, useMe } from "../base/session";
+import { browserOf } from "../logic/agent";
 import { line } from "../logic/text";
 import { confirmed } from "../parts/dialog";
 import { Empty } from "../parts/empty";
@@ -16,6 +17,7 @@ interface Login {
   agent: string;
   created_at: string;
   expires_at: string;
+  current: boolean;
 }
 
 export function You() {
@@ -24,14 +26,14 @@ export function You() {
   const list = usePages<Login>("/v1/sessions", { everybodys: all ? true : undefined });
   useChange("audit", {}, useCalm(list.anew));
   const end = (one: Login): void => void confirmed(
-    { title: "End this session?", verb: "End it", danger: true, text: `${one.actor} is logged out there within a second.` },
+    { title: "End this session?", verb: "End it", danger: true, text: one.current ? "It is this one: you are logged out here." : `${one.actor} is logged out there within a second.` },
     () => act(`/v1/sessions/${one.id}`, "DELETE"), "Ended").then(list.again);
   const columns: Column<Login>[] = [
-    { name: "actor", head: "Who", cell: (one) => one.actor },
-    { name: "agent", head: "Browser", cell: (one) => line(one.agent, 120), wide: true, less: true },
+    { name: "actor", head: "Who", cell: (one) => one.actor, less: true },
+    { name: "agent", head: "Browser", cell: (one) => <><span title={line(one.agent, 300)}>{browserOf(one.agent) ?? line(one.agent, 120)}</span>{one.current && <> <span className="tag">this one</span></>}</>, wide: true },
     { name: "since", head: "Since", cell: (one) => <Time at={one.created_at} relative />, right: true },
     { name: "until", head: "Until", cell: (one) => <Time at={one.expires_at} />, right: true, less: true },
-    { name: "deeds", head: <span className="unseen">Actions</span>, cell: (one) => <button type="button" className="small" onClick={() => end(one)}>End …</button>, right: true },
+    { name: "deeds", head: <span className="unseen">Actions</span>, cell: (one) => <button type="button" className="small" onClick={() => end(one)}>End…</button>, right: true },
   ];
   if (!me) return null;
   return (

@@ -4,9 +4,11 @@ import { act } from "../base/api";
 import { useLive, useRead } from "../base/query";
 import { Link, type Match } from "../base/router";
 import { may, useMe } from "../base/session";
+import { zone } from "../base/settings";
 import type { Attempt, Explained, Problem, Task } from "../base/shapes";
-import { clean } from "../logic/text";
-import { span } from "../logic/time";
+import { useStore } from "../base/store";
+import { clean, short } from "../logic/text";
+import { dated, span } from "../logic/time";
 import { confirmed } from "../parts/dialog";
 import { Copy, Empty } from "../parts/empty";
 import { JsonView } from "../parts/json";
@@ -39,7 +41,7 @@ export default function TaskPage({ match }: { match: Match }) {
       {task.error && <Broken error={task.error} />}
       <Card>
         <Facts of={[
-          ["Id", <span key="id" className="mono">{task.id} <Copy text={task.id} /></span>],
+          ["Id", <span key="id" className="mono whole">{task.id} <Copy text={task.id} /></span>],
           ["Queue", <Link key="queue" to={`/queues/${encodeURIComponent(task.queue)}`}>{task.queue}</Link>],
           ["Attempt", `${task.attempt}${task.max_attempts ? ` of ${task.max_attempts}` : ""}${task.losses ? `, and ${task.losses} lost with ${task.losses === 1 ? "its worker" : "their workers"}` : ""}`],
           ["Priority", task.priority],
@@ -50,8 +52,8 @@ export default function TaskPage({ match }: { match: Match }) {
           ["Ended", task.finished_at && <Time key="ended" at={task.finished_at} exact />],
           ["Worker", task.node_id && <Link key="node" to={`/workers/${task.node_id}`} className="mono">{task.node_id.slice(0, 8)}</Link>],
           ["Longest time", task.timeout && span(task.timeout)],
-          ["Run", task.run_id && <Link key="run" to={`/runs/${task.run_id}`} className="mono">{task.run_id}</Link>],
-          ["Parent", task.parent_id && <Link key="parent" to={`/tasks/${task.parent_id}`} className="mono">{task.parent_id}</Link>],
+          ["Run", task.run_id && <Link key="run" to={`/runs/${task.run_id}`} className="mono" title={task.run_id}>{short(task.run_id)}</Link>],
+          ["Parent", task.parent_id && <Link key="parent" to={`/tasks/${task.parent_id}`} className="mono" title={task.parent_id}>{short(task.parent_id)}</Link>],
           ["Concurrency key", task.concurrency_key && clean(task.concurrency_key)],
           ["Dedupe key", task.dedupe_key && clean(task.dedupe_key)],
           ["Correlation id", task.correlation_id && clean(task.correlation_id)],
@@ -74,7 +76,7 @@ function Deeds({ task, after }: { task: Task; after: () => void }) {
     { title: "Cancel this task?", verb: "Cancel it", danger: true, text: task.state === "running" ? "It is told to stop, and ends by force after 30 seconds." : "It ends at once and does not run." },
     () => act(`/v1/tasks/${task.id}/cancel`), "Cancelled").then(after);
   const redrive = (): void => void told(() => act(`/v1/tasks/${task.id}/redrive`), "Queued again; its past is kept").then(after);
-  if (!ENDED.includes(task.state)) return may(me, "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel …</button>;
+  if (!ENDED.includes(task.state)) return may(me, "task.cancel") && <button type="button" className="danger" onClick={cancel}>Cancel…</button>;
   if (task.state === "completed" || !may(me, "task.redrive")) return null;
   return <button type="button" className="primary" onClick={redrive}>Run again</button>;
 }
@@ -84,12 +86,13 @@ function Why({ id }: { id: string }) {
   const turn = Math.floor(useNow() / 3000);
   const found = useRead<Explained>(`/v1/tasks/${id}/explain`, {}, true);
   const again = found.again;
+  const chosen = useStore(zone);
   useEffect(() => again(), [turn, again]);
   if (!found.data) return null;
   return (
     <section className="note tone-warn" aria-label="Why is it not running?">
-      <p><strong>Why is it not running?</strong> {clean(found.data.summary)}</p>
-      {found.data.reasons.length > 1 && <ul>{found.data.reasons.map((one) => <li key={one}>· {clean(one)}</li>)}</ul>}
+      <p><strong>Why is it not running?</strong> {dated(clean(found.data.summary), chosen)}</p>
+      {found.data.reasons.length > 1 && <ul>{found.data.reasons.map((one) => <li key={one}>· {dated(clean(one), chosen)}</li>)}</ul>}
     </section>
   );
 }

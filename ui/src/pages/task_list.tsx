@@ -56,8 +56,8 @@ export function TaskList({ queue }: { queue?: string }) {
       {list.error && <Failure of={list.error} again={list.again} />}
       {chosen.size > 0 && (
         <Chosen count={chosen.size} clear={() => setChosen(new Set())}>
-          {may(me, "task.redrive") && <button type="button" onClick={() => void redrive()}>Run again …</button>}
-          {may(me, "task.cancel") && <button type="button" className="danger" onClick={() => void cancel()}>Cancel …</button>}
+          {may(me, "task.redrive") && <button type="button" onClick={() => void redrive()}>Run again…</button>}
+          {may(me, "task.cancel") && <button type="button" className="danger" onClick={() => void cancel()}>Cancel…</button>}
         </Chosen>
       )}
       {list.loading ? <Loading /> : !list.items.length ? (

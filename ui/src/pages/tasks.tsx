@@ -17,7 +17,7 @@ const NEW: Schema = {
     priority: { type: "integer", minimum: 0, maximum: 100, default: 50, description: "0 (last) to 100 (first)." },
     delay: { type: "number", minimum: 0, description: "Seconds from now; empty: at once." },
     tags: { type: "array", items: { type: "string" }, description: "With commas between them." },
-    check: { type: "boolean", default: true, title: "Only if a worker serves this kind now" },
+    check: { type: "boolean", default: true, title: "Check that a worker serves this kind now" },
   },
 };
 
@@ -26,7 +26,7 @@ export default function Tasks() {
   const me = useMe();
   const enqueue = async (value: Record<string, Json>): Promise<void> => go(`/tasks/${(await post<{ id: string }>("/v1/tasks", value)).id}`);
   return (
-    <Page title="Tasks" actions={may(me, "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Enqueue …</button>}>
+    <Page title="Tasks" actions={may(me, "task.create") && <button type="button" className="primary" onClick={() => setMaking(true)}>Enqueue…</button>}>
       <TaskList />
       {making && <FormDialog title="Enqueue a task" schema={NEW} verb="Enqueue" submit={enqueue} close={() => setMaking(false)} />}
     </Page>

@@ -19,7 +19,7 @@ export default function Worker({ match }: { match: Match }) {
   if (!data) return <Page title="Worker" crumbs={crumbs}>{error ? <Failure of={error} again={again} /> : <Loading />}</Page>;
   return (
     <Page title={`${data.hostname}:${data.pid}`} crumbs={crumbs} badge={<StateBadge state={data.status} hint={data.asleep && !data.running ? "idle" : null} />}
-      actions={drains(me, data) && <button type="button" className="danger" onClick={() => drain(data, again)}>Drain …</button>}>
+      actions={drains(me, data) && <button type="button" className="danger" onClick={() => drain(data, again)}>Drain…</button>}>
       {data.status === "draining" && <div className="note tone-warn" role="status">It takes no more tasks, ends the {data.running} it has, and stops.</div>}
       <div className="figures">
         <Figure name="Running" value={data.running} hint={data.concurrency ? `of ${data.concurrency} at a time` : "runs no tasks"} />
@@ -28,7 +28,7 @@ export default function Worker({ match }: { match: Match }) {
       </div>
       <Card>
         <Facts of={[
-          ["Id", <span key="id" className="mono">{data.id} <Copy text={data.id} /></span>],
+          ["Id", <span key="id" className="mono whole">{data.id} <Copy text={data.id} /></span>],
           ["Address", data.ip_address],
           ["Does", <Tags key="roles" of={data.roles} />],
           ["Queues", data.queues?.length ? <Tags key="queues" of={data.queues} /> : "all"],

@@ -21,7 +21,7 @@ export default function Workers() {
   useChange("nodes", {}, calm, 2500);
   const columns: Column<Node>[] = list.items.some((one) => drains(me, one)) ? [...COLUMNS, {
     name: "deeds", head: <span className="unseen">Actions</span>, right: true, less: true,
-    cell: (one) => drains(me, one) && <button type="button" className="small" aria-label={clean(`Drain ${one.hostname}:${one.pid}`)} onClick={() => drain(one, list.again)}>Drain …</button>,
+    cell: (one) => drains(me, one) && <button type="button" className="small" aria-label={clean(`Drain ${one.hostname}:${one.pid}`)} onClick={() => drain(one, list.again)}>Drain…</button>,
   }] : COLUMNS;
   return (
     <Page title="Workers" actions={<Crash />}>
@@ -45,7 +45,7 @@ const COLUMNS: Column<Node>[] = [
   { name: "roles", head: "Does", cell: (one) => <Tags of={one.roles} />, less: true },
   { name: "queues", head: "Queues", cell: (one) => one.queues?.join(", ") || "all", wide: true, less: true },
   { name: "busy", head: "Running", cell: (one) => (one.concurrency ? `${one.running} of ${one.concurrency}` : "–"), right: true, order: (one) => one.running },
-  { name: "beat", head: "Last beat", cell: (one) => `${span(one.beat_age)} ago`, right: true, less: true, order: (one) => one.beat_age },
+  { name: "beat", head: "Last beat", cell: (one) => one.beat_age < 1 ? "now" : `${span(one.beat_age)} ago`, right: true, less: true, order: (one) => one.beat_age },
   { name: "started", head: "Started", cell: (one) => <Time at={one.started_at} relative />, right: true, less: true, order: (one) => one.started_at },
   { name: "version", head: "Version", cell: (one) => one.version, less: true },
 ];

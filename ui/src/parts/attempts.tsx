@@ -4,7 +4,7 @@ import { tone } from "../logic/states";
 import { span } from "../logic/time";
 
 /** Attempts on one line: what was lost is hatched, the time when nobody had it is dotted. Also told in words. */
-export function AttemptLine({ of, label }: { of: readonly Segment[]; label: string }) {
+export function AttemptLine({ of, label, told }: { of: readonly Segment[]; label: string; told?: string }) {
   const first = of[0];
   if (!first) return null;
   const shown = { from: first.from, to: Math.max(first.from + 10, ...of.map((one) => one.to)) };
@@ -14,7 +14,7 @@ export function AttemptLine({ of, label }: { of: readonly Segment[]; label: stri
         {gaps(of).map((gap) => <Mark key={gap.from} from={gap.from} to={gap.to} shown={shown} name="attempt-gap" hint={`Nobody had it for ${span((gap.to - gap.from) / 1000)}`} />)}
         {of.map((one) => <Mark key={one.from} from={one.from} to={one.to} shown={shown} name={look(one)} hint={said(one)} />)}
       </div>
-      <figcaption className="quiet">{story(of)}</figcaption>
+      <figcaption className="quiet">{told ?? story(of)}</figcaption>
     </figure>
   );
 }

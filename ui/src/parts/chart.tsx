@@ -2,7 +2,7 @@ import { useEffect, useRef, useState, type PointerEvent } from "react";
 
 import { zone } from "../base/settings";
 import { useStore } from "../base/store";
-import { place, timeTicks, valueTicks } from "../logic/axis";
+import { countTicks, place, timeTicks } from "../logic/axis";
 import type { Tone } from "../logic/states";
 import { number } from "../logic/text";
 import { stamp } from "../logic/time";
@@ -24,13 +24,15 @@ interface Props {
   show?: (value: number) => string;
   /** The same at the axis, where there is little room. */
   tick?: (value: number) => string;
+  /** Which values the axis names, up to the largest. */
+  ticks?: (most: number) => number[];
 }
 const LEFT = 50;
 const BELOW = 20;
 const ABOVE = 8;
 
 /** A chart over time. What it draws is also there as a table, for those who do not see it. */
-export function Chart({ label, from, step, series, kind = "bars", height = 160, show = number, tick = show }: Props) {
+export function Chart({ label, from, step, series, kind = "bars", height = 160, show = number, tick = show, ticks = countTicks }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   const [over, setOver] = useState<number | null>(null);
@@ -47,7 +49,7 @@ export function Chart({ label, from, step, series, kind = "bars", height = 160, 
   const tall = height - BELOW - ABOVE;
   const sums = Array.from({ length: count }, (_, n) =>
     kind === "bars" ? series.reduce((sum, one) => sum + (one.values[n] ?? 0), 0) : Math.max(0, ...series.map((one) => one.values[n] ?? 0)));
-  const levels = valueTicks(Math.max(0, ...sums));
+  const levels = ticks(Math.max(0, ...sums));
   const top = levels[levels.length - 1] ?? 1;
   const y = (value: number): number => ABOVE + tall - place(value, 0, top, tall);
   const x = (n: number): number => LEFT + place(n, 0, count, inside);
@@ -74,11 +76,16 @@ export function Chart({ label, from, step, series, kind = "bars", height = 160, 
             </g>
           ))}
           {timeTicks(from, to, Math.max(2, Math.floor(inside / 90)), chosen).map((one) => (
-            <text key={one.at} x={LEFT + place(one.at, from, to, inside)} y={height - 5} textAnchor="middle">{one.label}</text>
+            <TimeTick key={one.at} at={LEFT + place(one.at, from, to, inside)} y={height - 5} width={width} label={one.label} />
           ))}
           {over !== null && <rect x={x(over)} y={ABOVE} width={Math.max(1, inside / count)} height={tall} className="over" />}
           {kind === "bars" ? <Bars series={series} count={count} x={x} y={y} width={inside / Math.max(1, count)} />
-            : series.map((one) => <path key={one.name} d={path(one.values, (n) => x(n + 0.5), y)} className={`line tone-${one.tone}`} />)}
+            : series.map((one) => (
+              <g key={one.name}>
+                <path d={path(one.values, (n) => x(n + 0.5), y)} className={`line tone-${one.tone}`} />
+                {lonely(one.values).map((n) => <circle key={n} cx={x(n + 0.5)} cy={y(one.values[n] ?? 0)} r={2.5} className={`dot tone-${one.tone}`} />)}
+              </g>
+            ))}
         </svg>
       </div>
       <div className="unseen"><table>
@@ -95,6 +102,12 @@ export function Chart({ label, from, step, series, kind = "bars", height = 160, 
   );
 }
 
+/** In the middle under its moment, but never cut off at the edge. */
+function TimeTick({ at, y, width, label }: { at: number; y: number; width: number; label: string }) {
+  const ends = at + label.length * 3.5 > width;
+  return <text x={ends ? width : at} y={y} textAnchor={ends ? "end" : "middle"}>{label}</text>;
+}
+
 function Bars({ series, count, x, y, width }: { series: Series[]; count: number; x: (n: number) => number; y: (value: number) => number; width: number }) {
   const gap = width > 6 ? 1.5 : width > 3 ? 0.5 : 0;
   return Array.from({ length: count }, (_, n) => {
@@ -108,6 +121,12 @@ function Bars({ series, count, x, y, width }: { series: Series[]; count: number;
   });
 }
 
+/** Where something was measured, but nothing before and after: a line would not be seen. */
+export function lonely(values: (number | null)[]): number[] {
+  const there = (n: number): boolean => (values[n] ?? null) !== null;
+  return values.flatMap((_, n) => (there(n) && !there(n - 1) && !there(n + 1) ? [n] : []));
+}
+
 /** A line that breaks where nothing was measured. */
 export function path(values: (number | null)[], x: (n: number) => number, y: (value: number) => number): string {
   let text = "";
@@ -115,8 +134,7 @@ export function path(values: (number | null)[], x: (n: number) => number, y: (va
   for (const [n, value] of values.entries()) {
     if (value === null) down = false;
     else {
-      // a point by itself is a dot, by its round ends
-      text += `${down ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}${down ? "" : "h0"}`;
+      text += `${down ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`;
       down = true;
     }
   }

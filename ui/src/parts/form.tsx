@@ -37,8 +37,8 @@ export function SchemaForm({ schema, verb, submit, cancel, start }: {
   return (
     <form className="form" onSubmit={(event) => void send(event)} noValidate>
       {refused && <Failure of={refused} />}
-      {fields(schema).map((one) => (
-        <FieldRow key={one.name} id={`${base}-${one.name}`} field={one} value={typed[one.name] ?? ""} wrong={wrong[one.name]}
+      {fields(schema).map((one, n) => (
+        <FieldRow key={one.name} id={`${base}-${one.name}`} field={one} value={typed[one.name] ?? ""} wrong={wrong[one.name]} begins={n === 0}
           change={(value) => setTyped({ ...typed, [one.name]: value })} />
       ))}
       <footer className="dialog-foot">
@@ -49,11 +49,11 @@ export function SchemaForm({ schema, verb, submit, cancel, start }: {
   );
 }
 
-function FieldRow({ id, field, value, wrong, change }: {
-  id: string; field: Field; value: string; wrong: string | undefined; change: (value: string) => void;
+function FieldRow({ id, field, value, wrong, begins, change }: {
+  id: string; field: Field; value: string; wrong: string | undefined; begins: boolean; change: (value: string) => void;
 }) {
   const hints = [field.hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
-  const common = { id, "aria-describedby": hints, "aria-invalid": wrong ? true : undefined, "aria-required": field.required || undefined };
+  const common = { id, "aria-describedby": hints, "aria-invalid": wrong ? true : undefined, "aria-required": field.required || undefined, "data-first": begins || undefined };
   return (
     <div className={field.kind === "boolean" ? "field row" : "field"}>
       {field.kind === "boolean" && <input {...common} type="checkbox" checked={value === "true"} onChange={(event) => change(String(event.target.checked))} />}
@@ -61,7 +61,7 @@ function FieldRow({ id, field, value, wrong, change }: {
       {field.kind === "choice" ? (
         <select {...common} value={value} onChange={(event) => change(event.target.value)}>
           {!field.required && <option value="">–</option>}
-          {field.required && value === "" && <option value="">choose …</option>}
+          {field.required && value === "" && <option value="">choose…</option>}
           {field.choices.map((one) => <option key={one} value={one}>{clean(one)}</option>)}
         </select>
       ) : field.kind === "json" || field.kind === "long" ? (

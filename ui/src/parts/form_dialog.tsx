@@ -1,9 +1,9 @@
 import type { Json } from "../base/api";
-import type { Schema, Typed } from "../logic/schema";
+import { titled, type Schema, type Typed } from "../logic/schema";
 import { Dialog } from "./dialog";
 import { SchemaForm } from "./form";
 
-/** A form in a dialog; it closes when what was asked for is done. */
+/** A form of ours in a dialog; it closes when what was asked for is done. */
 export function FormDialog({ title, schema, verb, submit, close, start }: {
   title: string; schema: Schema; verb: string; submit: (value: Record<string, Json>) => Promise<unknown>; close: () => void; start?: Typed;
 }) {
@@ -13,7 +13,7 @@ export function FormDialog({ title, schema, verb, submit, close, start }: {
   };
   return (
     <Dialog title={title} close={close}>
-      <SchemaForm schema={schema} verb={verb} submit={send} cancel={close} {...(start ? { start } : {})} />
+      <SchemaForm schema={titled(schema)} verb={verb} submit={send} cancel={close} {...(start ? { start } : {})} />
     </Dialog>
   );
 }

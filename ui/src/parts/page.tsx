@@ -1,4 +1,4 @@
-import { useEffect, type ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 
 import type { Refused } from "../base/api";
 import { Link } from "../base/router";
@@ -66,8 +66,13 @@ export function Facts({ of }: { of: [string, ReactNode][] }) {
 
 /** What the server refused: what is wrong, where, how to go on. */
 export function Failure({ of, again }: { of: Refused; again?: () => void }) {
+  const box = useRef<HTMLDivElement>(null);
+  // a long form is sent from its end, and this stands at its top
+  useEffect(() => {
+    if (box.current?.closest("dialog")) box.current.scrollIntoView({ block: "nearest" });
+  }, [of]);
   return (
-    <div className="failure" role="alert">
+    <div className="failure" role="alert" ref={box}>
       <p><strong>{clean(of.message)}</strong></p>
       <p className="quiet">
         {clean(of.code)}{of.status ? ` (${of.status})` : ""} · <code>{clean(of.where)}</code>{of.request && <> · request <code>{clean(of.request)}</code></>}

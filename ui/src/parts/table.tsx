@@ -136,7 +136,7 @@ function Head<T>({ column, sort, setSort, sortable }: { column: Column<T>; sort:
     <th scope="col" className={classes(column)} aria-sort={up ? "ascending" : down ? "descending" : undefined}>
       {sortable ? (
         <button type="button" className="sort" onClick={() => setSort(up ? `-${column.name}` : down ? "" : column.name)}>
-          {column.head} <span aria-hidden="true">{up ? "↑" : down ? "↓" : ""}</span>
+          {column.head}{(up || down) && <span aria-hidden="true">{up ? "↑" : "↓"}</span>}
         </button>
       ) : column.head}
     </th>

@@ -2,6 +2,7 @@ import { useEffect, useState } from "react";
 
 import { zone, zoneName } from "../base/settings";
 import { store, useStore } from "../base/store";
+import { clean } from "../logic/text";
 import { ago, span, stamp } from "../logic/time";
 
 const now = store(Date.now());
@@ -34,6 +35,11 @@ export function Time({ at, relative = false, exact = false }: { at: string | nul
 
 function Ago({ at }: { at: Date }) {
   return <>{ago(at, useNow())}</>;
+}
+
+/** A cron expression; its zone is told unless it is UTC, because nine o'clock is not the same everywhere. */
+export function When({ cron, zone: of }: { cron: string; zone: string }) {
+  return <><code>{clean(cron)}</code>{of !== "UTC" && <span className="quiet"> {clean(of)}</span>}</>;
 }
 
 /** How long something took or takes: grows while it has no end. */

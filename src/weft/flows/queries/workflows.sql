@@ -86,19 +86,19 @@ where s.operation is not null and (s.number > v.known or s.state = 'pending')
 order by s.run_id, s.number;
 
 -- Checkpoints as rows, of runs that are `held`; a step that waited for its next attempt is there already. When each was is
--- what the code was told: it must be told the same when it is run again.
+-- what the code was told: it must be told the same when it is run again. When it began is only for those who look.
 -- piece: kept
 kept as (
     insert into weft.steps as s (
         id, run_id, org_id, frame_id, node, operation, number, state, attempt, params, output, error, started_at, finished_at)
     select
         weft.uuid7(), v.run_id, h.org_id, v.run_id, v.node, v.operation, v.number, v.state, v.attempt, v.params::jsonb,
-        v.output::jsonb, v.error::jsonb, v.at, case when v.state <> 'pending' then v.at end
+        v.output::jsonb, v.error::jsonb, least(v.began, v.at), case when v.state <> 'pending' then v.at end
     from unnest(
         %(step_runs)s::uuid[], %(step_nodes)s::text[], %(step_operations)s::text[], %(step_numbers)s::integer[],
         %(step_states)s::text[], %(step_attempts)s::integer[], %(step_params)s::text[], %(step_outputs)s::text[],
-        %(step_errors)s::text[], %(step_times)s::timestamptz[]
-    ) as v (run_id, node, operation, number, state, attempt, params, output, error, at)
+        %(step_errors)s::text[], %(step_times)s::timestamptz[], %(step_began)s::timestamptz[]
+    ) as v (run_id, node, operation, number, state, attempt, params, output, error, at, began)
     join held as h
         on h.id = v.run_id
     on conflict (run_id, frame_id, node, element, catching) do update

@@ -2,7 +2,7 @@ import { lazy, Suspense, useCallback, useMemo, useState } from "react";
 
 import { act, post, type Json } from "../../base/api";
 import { useCalm, useChange, usePages, useRead } from "../../base/query";
-import { go, useParam, type Match } from "../../base/router";
+import { go, Link, useParam, type Match } from "../../base/router";
 import { may, useMe } from "../../base/session";
 import { schemaOf } from "../../logic/params";
 import { clean } from "../../logic/text";
@@ -36,7 +36,7 @@ interface DagRun {
 }
 
 const RUNS: Column<DagRun>[] = [
-  { name: "for", head: "For", cell: (run) => <Time at={run.scheduled_time} /> },
+  { name: "for", head: "For", cell: (run) => <Link to={`/runs/${run.dag_run_id}`}><Time at={run.scheduled_time} /></Link> },
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
   { name: "done", head: "Tasks", right: true, less: true, cell: (run) => `${run.tasks_ended}/${run.tasks_total}` },
   { name: "failed", head: "Failed at", wide: true, less: true, cell: (run) => clean(run.failed_task ?? "") },

@@ -1,22 +1,23 @@
 import { useCalm, useChange, usePages } from "../../base/query";
+import { Link } from "../../base/router";
 import { clean, line } from "../../logic/text";
 import { Empty } from "../../parts/empty";
 import { Filters, useFilters, type Filter } from "../../parts/filters";
 import { Failure, Loading, Page } from "../../parts/page";
 import { StateBadge, Tags } from "../../parts/state";
 import { Table, type Column } from "../../parts/table";
-import { Time } from "../../parts/time";
+import { Time, When } from "../../parts/time";
 import type { Dag } from "./model";
 import "../../style/runs.css";
 
 const FILTERS: Filter[] = [{ name: "name_prefix", label: "Name begins with", kind: "text" }];
 
 const COLUMNS: Column<Dag>[] = [
-  { name: "name", head: "DAG", wide: true, cell: (dag) => <><span className="strong">{clean(dag.name)}</span> <span className="quiet wide-only">{line(dag.description, 80)}</span></> },
+  { name: "name", head: "DAG", wide: true, cell: (dag) => <><Link to={`/dags/${dag.dag_id}`} className="strong">{clean(dag.name)}</Link> <span className="quiet wide-only">{line(dag.description, 80)}</span></> },
   { name: "status", head: "Status", cell: (dag) => <StateBadge state={dag.status} /> },
   { name: "tasks", head: "Tasks", right: true, cell: (dag) => dag.task_count },
   { name: "version", head: "Version", right: true, less: true, cell: (dag) => dag.version_number },
-  { name: "when", head: "When", less: true, cell: (dag) => (dag.cron_expression ? <code title={dag.timezone}>{clean(dag.cron_expression)}</code> : <span className="quiet">when triggered</span>) },
+  { name: "when", head: "When", less: true, cell: (dag) => (dag.cron_expression ? <When cron={dag.cron_expression} zone={dag.timezone} /> : <span className="quiet">when triggered</span>) },
   { name: "next", head: "Next", less: true, cell: (dag) => <Time at={dag.next_run_time} relative /> },
   { name: "tags", head: "Tags", less: true, cell: (dag) => <Tags of={dag.tags.map(clean)} /> },
 ];

@@ -2,7 +2,7 @@ import { lazy, Suspense, useMemo, useState } from "react";
 
 import { post, type Json } from "../../base/api";
 import { useCalm, useChange, usePages, useRead } from "../../base/query";
-import { go, useParam, type Match } from "../../base/router";
+import { go, Link, useParam, type Match } from "../../base/router";
 import { may, useMe } from "../../base/session";
 import { clean, short } from "../../logic/text";
 import { Dialog } from "../../parts/dialog";
@@ -22,7 +22,7 @@ const Graph = lazy(() => import("../runs/graph"));
 const NOTHING: ReadonlySet<string> = new Set();
 
 const RUNS: Column<Run>[] = [
-  { name: "name", head: "Workflow", wide: true, cell: (run) => <>{clean(run.name)} <span className="quiet mono wide-only">{short(run.id)}</span></> },
+  { name: "name", head: "Workflow", wide: true, cell: (run) => <><Link to={`/runs/${run.id}`}>{clean(run.name)}</Link> <span className="quiet mono wide-only">{short(run.id)}</span></> },
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
   { name: "created", head: "Created", cell: (run) => <Time at={run.created_at} relative /> },
   { name: "took", head: "Took", right: true, less: true, cell: (run) => <Took from={run.started_at} to={run.finished_at} /> },

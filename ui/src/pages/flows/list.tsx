@@ -1,6 +1,7 @@
 import { useState } from "react";
 
 import { useCalm, useChange, usePages } from "../../base/query";
+import { Link } from "../../base/router";
 import { may, useMe } from "../../base/session";
 import { clean } from "../../logic/text";
 import { Empty } from "../../parts/empty";
@@ -17,7 +18,7 @@ const FILTERS: Filter[] = [{ name: "name_prefix", label: "Name begins with", kin
 const BLANK = "namespace hello {\n  event facet Greet(name: String) => (greeting: String)\n\n  workflow SayHello(name: String = \"world\") => (message: String) andThen {\n    g = Greet(name = $.name)\n    yield SayHello(message = g.greeting)\n  }\n}\n";
 
 const COLUMNS: Column<Flow>[] = [
-  { name: "name", head: "Flow", wide: true, cell: (flow) => <><span className="strong">{clean(flow.name)}</span> <span className="quiet wide-only">{clean(flow.path)}</span></> },
+  { name: "name", head: "Flow", wide: true, cell: (flow) => <><Link to={`/flows/${flow.id}`} className="strong">{clean(flow.name)}</Link> <span className="quiet wide-only">{clean(flow.path)}</span></> },
   { name: "workflows", head: "Workflows", cell: (flow) => flow.workflow_names.length, right: true },
   { name: "version", head: "Version", right: true, less: true, cell: (flow) => flow.version_number },
   { name: "tags", head: "Tags", less: true, cell: (flow) => <Tags of={flow.tags.map(clean)} /> },

@@ -29,6 +29,8 @@ export interface Parts {
   references: { statement_id: string; references: string[] }[];
 }
 
+const YIELD = /^yield \d+$/;
+
 /** The form of a workflow: its parameters, with what its doc comment says of each. */
 export function formOf(parts: Parts, facet: string): Schema {
   const found = parts.facets.find((one) => one.uuid === facet);
@@ -72,7 +74,10 @@ export function nodesOf(parts: Parts, facet: string): GraphNode[] {
     });
   }
   const shown = parts.statements.filter((one) => inside.has(one.block_id));
-  const label = new Map(shown.map((one) => [one.uuid, shown.filter((other) => other.name === one.name).length > 1 ? `${one.name} (${inside.get(one.block_id) ?? ""})` : one.name]));
+  const yields = shown.filter((one) => YIELD.test(one.name)).length;
+  // the compiler counts statements; where there is one yield its number says nothing
+  const called = (one: { name: string }): string => (yields === 1 && YIELD.test(one.name) ? "yield" : one.name);
+  const label = new Map(shown.map((one) => [one.uuid, shown.filter((other) => other.name === one.name).length > 1 ? `${one.name} (${inside.get(one.block_id) ?? ""})` : called(one)]));
   const byName = new Map(shown.map((one) => [one.name, one.uuid]));
   const named = new Map(parts.references.map((one) => [one.statement_id, one.references]));
   return shown.map((one) => {

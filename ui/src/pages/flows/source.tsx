@@ -25,7 +25,7 @@ export function SourceView({ files, trying = false }: { files: SourceFile[]; try
             <select value={at} onChange={(event) => { setAt(Number(event.target.value)); setDraft(null); }}>{files.map((one, n) => <option key={one.name} value={n}>{clean(one.name)}</option>)}</select>
           </label>
         )}
-        {checks && <button type="button" className="small" onClick={() => setDraft(draft === null ? file.text : null)}>{draft === null ? "Try a change" : "Back to what is saved"}</button>}
+        {checks && !trying && <button type="button" className="small" onClick={() => setDraft(draft === null ? file.text : null)}>{draft === null ? "Try a change" : "Back to what is saved"}</button>}
         <span className="quiet" role="status">{found.said}</span>
       </div>
       {found.error && <Failure of={found.error} />}
@@ -36,7 +36,7 @@ export function SourceView({ files, trying = false }: { files: SourceFile[]; try
 }
 
 function Lines({ text, found }: { text: string; found: Diagnostic[] }) {
-  const lines = useMemo(() => highlighted(clean(text)), [text]);
+  const lines = useMemo(() => highlighted(clean(text).replace(/\n$/, "")), [text]);
   const wrong = useMemo(() => byLine(found, lines.length), [found, lines.length]);
   return (
     <div className="source" role="group" tabIndex={0} aria-label="Source">

@@ -59,8 +59,8 @@ export function Edit({ job, close, saved }: { job: Job | null; close: () => void
     <Dialog title={job === null ? "New job" : "Change the job"} close={close} wide>
       <form className="form" onSubmit={(event) => void send(event)} noValidate>
         {refused && <Failure of={refused} />}
-        {wrong && <p className="wrong" role="alert">{wrong}</p>}
-        {text("name", "Name")}
+        {wrong && <p className="wrong" role="alert" ref={(one) => one?.scrollIntoView({ block: "nearest" })}>{wrong}</p>}
+        <Row label="Name">{(id) => <input id={id} data-first value={draft.name} autoComplete="off" onChange={(event) => change({ name: event.target.value })} />}</Row>
         {choice("job_type", "Type", ["CRON", "ONE_TIME", "DELAYED"])}
         {draft.job_type === "CRON" && (
           <>
@@ -106,6 +106,7 @@ function from(job: Job | null): Draft {
 
 /** What to send, or what is wrong. */
 function body(draft: Draft): Record<string, Json> | string {
+  if (!draft.name.trim()) return "Name is needed.";
   let payload: Json;
   try {
     payload = JSON.parse(draft.payload) as Json;

@@ -12,7 +12,7 @@ import { Failure, Loading, Page } from "../../parts/page";
 import { StateBadge, Tags } from "../../parts/state";
 import { Table, type Column } from "../../parts/table";
 import { Tabs } from "../../parts/tabs";
-import { Time } from "../../parts/time";
+import { Time, When } from "../../parts/time";
 import { told } from "../../parts/toast";
 import { Calendar } from "./calendar";
 import { Edit } from "./edit";
@@ -68,7 +68,7 @@ function columnsOf(last: Record<string, string[]>, me: Me | null, again: () => v
   const columns: Column<Job>[] = [
     { name: "name", head: "Job", wide: true, cell: (job) => <><Link to={`/jobs/${job.job_id}`} className="strong">{clean(job.name)}</Link> <span className="quiet wide-only">{line(does(job.payload), 60)}</span></> },
     { name: "status", head: "Status", cell: (job) => <StateBadge state={job.error ? "error" : job.status} hint={job.error ? "set aside" : null} /> },
-    { name: "when", head: "When", less: true, cell: (job) => job.job_type === "CRON" ? <code title={job.timezone}>{clean(job.cron_expression ?? "")}</code> : <span className="quiet">{word(job.job_type)}</span> },
+    { name: "when", head: "When", less: true, cell: (job) => job.job_type === "CRON" ? <When cron={job.cron_expression ?? ""} zone={job.timezone} /> : <span className="quiet">{word(job.job_type)}</span> },
     { name: "next", head: "Next", cell: (job) => <Time at={job.next_run_time} relative /> },
     { name: "results", head: "Last results", less: true, cell: (job) => <Spark of={last[job.job_id] ?? job.last_results ?? []} /> },
     { name: "tags", head: "Tags", less: true, cell: (job) => <Tags of={job.tags.map(clean)} /> },

@@ -1,11 +1,11 @@
 /** The graph of a run or of a DAG. Loaded when it is first looked at: xyflow and dagre are most of its size. */
 
 import dagre from "@dagrejs/dagre";
-import { Background, Controls, Handle, MiniMap, Position, ReactFlow, type Edge, type Node, type NodeProps } from "@xyflow/react";
-import { memo, useEffect, useMemo, useState } from "react";
+import { Background, Controls, Handle, MiniMap, Position, ReactFlow, useReactFlow, useStore, type Edge, type Node, type NodeProps } from "@xyflow/react";
+import { memo, useEffect, useMemo, useRef, useState, type RefObject } from "react";
 
 import { picture, tally, worst, type Box, type GraphNode, type Picture } from "../../logic/graph";
-import { HEIGHT, WIDTH, places, type Place } from "../../logic/layers";
+import { HEIGHT, WIDTH, places, upright, type Place } from "../../logic/layers";
 import { sign, tone, word } from "../../logic/states";
 import { clean, line } from "../../logic/text";
 import "@xyflow/react/dist/base.css";
@@ -13,6 +13,7 @@ import "../../style/graph.css";
 
 /** More boxes than this are laid out in layers: dagre takes seconds for thousands. */
 const FEW = 150;
+const FIT = { maxZoom: 1, minZoom: 0.2, padding: 0.08 };
 
 type Shown = { box: Box; state: string | null; hint: string; counts: [string, number][]; chosen: boolean; down: boolean; press: () => void; look: (() => void) | null };
 type BoxNode = Node<Shown, "box">;
@@ -31,6 +32,7 @@ export interface GraphProps {
 
 export default function Graph({ nodes, states, opened, open, chosen, choose, inside }: GraphProps) {
   const drawn = useMemo(() => picture(nodes, opened), [nodes, opened]);
+  const moved = useRef(false);
   const [phone] = useState(() => matchMedia("(max-width: 640px)").matches);
   const { at, down } = useMemo(() => {
     if (drawn.boxes.length > FEW) return { at: places(drawn), down: false };
@@ -73,15 +75,26 @@ export default function Graph({ nodes, states, opened, open, chosen, choose, ins
   return (
     <div className="graph" role="group" aria-label="Graph" style={{ height: `clamp(220px, ${Math.round(tall + 120)}px, min(66vh, 640px))` }}>
       <ReactFlow nodes={boxes} edges={edges} nodeTypes={TYPES} key={drawn.boxes.length > 0 ? "some" : "none"} fitView
-        fitViewOptions={{ maxZoom: 1, minZoom: 0.2, padding: 0.08 }} minZoom={0.03} maxZoom={1.6} onlyRenderVisibleElements={drawn.boxes.length > FEW}
+        fitViewOptions={FIT} onMoveStart={(event) => { if (event) moved.current = true; }} minZoom={0.03} maxZoom={1.6} onlyRenderVisibleElements={drawn.boxes.length > FEW}
         nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false} elementsSelectable={false}
         zoomOnScroll={false} preventScrolling={false} panOnScroll={false} proOptions={{ hideAttribution: true }}>
         <Background gap={24} size={1} />
+        {opened.size === 0 && <Fit boxes={boxes.length} moved={moved} />}
         <Controls showInteractive={false} />
         {drawn.boxes.length > 30 && <MiniMap pannable zoomable nodeClassName={(node) => `mini-${tone((node as BoxNode).data.state ?? "")}`} ariaLabel="The whole graph, small" />}
       </ReactFlow>
     </div>
   );
+}
+
+/** All of it stays in sight when there are more boxes, or less room beside the panel of a step; until somebody moves it. */
+function Fit({ boxes, moved }: { boxes: number; moved: RefObject<boolean> }) {
+  const { fitView } = useReactFlow();
+  const width = useStore((state) => state.width);
+  useEffect(() => {
+    if (!moved.current && width > 0) void fitView(FIT);
+  }, [boxes, width, moved, fitView]);
+  return null;
 }
 
 const BoxView = memo(function BoxView({ data }: NodeProps<BoxNode>) {
@@ -110,19 +123,20 @@ const BoxView = memo(function BoxView({ data }: NodeProps<BoxNode>) {
 
 const TYPES = { box: BoxView };
 
-function byDagre(drawn: Picture, down: boolean): Map<string, Place> {
+function byDagre(drawn: Picture, down: boolean): ReadonlyMap<string, Place> {
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 18, ranksep: down ? 36 : 60 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const box of drawn.boxes) graph.setNode(box.id, { width: WIDTH, height: HEIGHT });
   for (const edge of drawn.edges) graph.setEdge(edge.from, edge.to);
   dagre.layout(graph);
-  return new Map(
+  const at = new Map(
     drawn.boxes.map((box) => {
       const { x, y } = graph.node(box.id);
       return [box.id, { x: x - WIDTH / 2, y: y - HEIGHT / 2 }];
     }),
   );
+  return upright(drawn.boxes.map((box) => box.id), at, down);
 }
 
 /** How large boxes can be drawn if all are to be seen on a phone. */

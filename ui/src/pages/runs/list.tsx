@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 
 import { act, post } from "../../base/api";
 import { asRefused, useCalm, useChange, usePages } from "../../base/query";
-import { useHere } from "../../base/router";
+import { Link, useHere } from "../../base/router";
 import { may, useMe, type Me } from "../../base/session";
 import { actionOf, ended, request, verbs, type Verb } from "../../logic/actions";
 import { clean, short } from "../../logic/text";
@@ -31,7 +31,7 @@ const FILTERS: Filter[] = [
 const STEERS = ["run.write", "dag.run", "flow.run"];
 
 const COLUMNS: Column<Run>[] = [
-  { name: "name", head: "Run", wide: true, cell: (run) => <><span className="strong">{clean(run.name)}</span> <span className="quiet mono wide-only">{short(run.id)}</span></> },
+  { name: "name", head: "Run", wide: true, cell: (run) => <><Link to={`/runs/${run.id}`} className="strong">{clean(run.name)}</Link> <span className="quiet mono wide-only">{short(run.id)}</span></> },
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
   { name: "kind", head: "Kind", cell: (run) => run.kind, less: true },
   { name: "progress", head: "Progress", cell: (run) => <Progress run={run} />, less: true },
@@ -78,7 +78,7 @@ function Bulk({ runs, me, done }: { runs: Run[]; me: Me | null; done: () => void
   const cancels = runs.filter((run) => !ended(run.state) && may(me, actionOf(run.kind, "cancel")));
   const retries = runs.filter((run) => verbs(run.kind, run.state).includes("retry") && may(me, actionOf(run.kind, "retry")));
   const all = async (verb: Extract<Verb, "cancel" | "retry">, which: Run[], danger: boolean): Promise<void> => {
-    const text = `${which.length} of ${runs.length} chosen ${which.length === 1 ? "run" : "runs"}: ${which.slice(0, 5).map((run) => clean(run.name)).join(", ")}${which.length > 5 ? " …" : ""}`;
+    const text = `${which.length === runs.length ? "" : `${which.length} of the ${runs.length} chosen: `}${which.slice(0, 5).map((run) => clean(run.name)).join(", ")}${which.length > 5 ? " …" : ""}`;
     const word = verb === "cancel" ? "Cancel" : "Retry";
     if (!(await confirm({ title: `${word} ${which.length === 1 ? "one run" : `${which.length} runs`}?`, text, verb: word, danger }))) return;
     const refused: string[] = [];

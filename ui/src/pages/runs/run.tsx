@@ -5,7 +5,7 @@ import { useCalm, useLive, useRead, type Read } from "../../base/query";
 import { Link, setParams, useParam, type Match } from "../../base/router";
 import { ended } from "../../logic/actions";
 import type { GraphNode } from "../../logic/graph";
-import { statesOf, title, type Step } from "../../logic/steps";
+import { inOrder, statesOf, title, type Step } from "../../logic/steps";
 import { clean, short } from "../../logic/text";
 import { Copy, Empty } from "../../parts/empty";
 import { JsonView } from "../../parts/json";
@@ -160,7 +160,7 @@ function GraphTab({ run, plan, steps, chosen, choose }: { run: Run; plan: Read<P
 
 /** A workflow has no plan: what it has done, one after the other. */
 function history(steps: Step[]): GraphNode[] {
-  const sorted = [...steps].sort((a, b) => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.node < b.node ? -1 : 1));
+  const sorted = inOrder(steps);
   return sorted.map((one, n) => {
     const before = sorted[n - 1];
     return { name: one.node, after: before ? [before.node] : [], group: "", what: one.attempt > 1 ? `attempt ${one.attempt}` : "", each: false, conditional: false };

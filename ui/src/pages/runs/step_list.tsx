@@ -10,6 +10,7 @@ import { Time, Took } from "../../parts/time";
 /** The steps as a tree; only what is in sight is drawn, however many there are. */
 export function StepList({ steps, run, turned, turn }: { steps: Step[]; run: string; turned: ReadonlySet<string>; turn: (id: string) => void }) {
   const lines = useMemo(() => rows(steps, run, turned), [steps, run, turned]);
+  const folds = lines.some((row) => row.children > 0);
   const url = useHere();
   const to = (row: Row): string => {
     const there = new URL(url);
@@ -20,7 +21,7 @@ export function StepList({ steps, run, turned, turn }: { steps: Step[]; run: str
     {
       name: "step", head: "Step", wide: true,
       cell: (row) => (
-        <span style={{ paddingLeft: Math.min(row.depth, 10) * 14 }}>
+        <span style={{ paddingLeft: Math.min(row.depth, 10) * 14 + (folds && row.children === 0 ? 24 : 0) }}>
           {row.children > 0 && (
             <button type="button" className="fold" aria-expanded={!row.closed} aria-label={`${row.children} inside ${line(title(row.step), 80)}`} onClick={() => turn(row.step.id)}>
               {row.closed ? "▸" : "▾"}

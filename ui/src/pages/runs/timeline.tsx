@@ -6,7 +6,7 @@ import { zone } from "../../base/settings";
 import { useStore } from "../../base/store";
 import { gaps, lost, said, segments, type Segment } from "../../logic/attempts";
 import { timeTicks } from "../../logic/axis";
-import { bar, extent, placed, zoomed, type Span } from "../../logic/gantt";
+import { bar, beside, extent, placed, zoomed, type Span } from "../../logic/gantt";
 import { tone, word } from "../../logic/states";
 import { rows, title, type Step } from "../../logic/steps";
 import { line } from "../../logic/text";
@@ -63,6 +63,10 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over, chang
     event.preventDefault();
     deed();
   };
+  // what is left for bars beside the names, the navigation and the panel of a step
+  const lane = Math.max(120, innerWidth < 820 ? innerWidth - 154 : innerWidth - 442 - (chosen !== null && chosen !== "" && innerWidth >= 1100 ? 396 : 0));
+  const room = (words: string): number => (words.length * 6.2 + 14) / lane;
+  const folds = lines.some((row) => row.children > 0);
   const where = (at: number): string => `${(100 * (at - shown.from)) / (shown.to - shown.from)}%`;
   return (
     <>
@@ -78,7 +82,7 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over, chang
         </span>
       </div>
       <div className="timeline-axis" aria-hidden="true">
-        {ticks.map((one) => <span key={one.at} className="timeline-tick" style={{ left: where(one.at) }}>{one.label}</span>)}
+        {ticks.map((one) => <span key={one.at} className="timeline-tick" style={{ left: where(one.at) }}>{(one.at - shown.from) / (shown.to - shown.from) + room(one.label) <= 1 ? one.label : "\u00a0"}</span>)}
       </div>
       <div className="timeline-rows" ref={box} tabIndex={0} role="group" aria-label="Timeline; plus and minus look closer, arrows move" onKeyDown={key}>
         <div className="timeline-height" style={{ height: lines.length * ROW }}>
@@ -89,9 +93,11 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over, chang
             const took = one === null ? "" : span((one.to - one.from) / 1000);
             const tries = tried.get(row.step.id) ?? NONE;
             const more = `${row.step.attempt > 1 || tries.length > 1 ? ` · attempt ${Math.max(row.step.attempt, tries[tries.length - 1]?.attempt ?? 0)}` : ""}${lost(tries) ? `, ${lost(tries)} lost` : ""}`;
+            const drawn = tries.length > 1 ? tries.flatMap((tried) => placed(tried, shown) ?? []) : at === null ? [] : [at];
+            const beyond = beside(drawn, room(took + more));
             return (
               <div key={row.step.id} className={`timeline-row${chosen === row.step.id ? " chosen" : ""}`} style={{ top: (seen.first + n) * ROW }}>
-                <span className="timeline-name" style={{ paddingLeft: Math.min(row.depth, 8) * 12 }}>
+                <span className="timeline-name" style={{ paddingLeft: Math.min(row.depth, 8) * 12 + (folds && row.children === 0 ? (innerWidth < 820 ? 6 : 24) : 0) }}>
                   {row.children > 0 && (
                     <button type="button" className="fold" aria-expanded={!row.closed} aria-label={`${row.children} inside ${name}`} onClick={() => turn(row.step.id)}>
                       {row.closed ? "▸" : "▾"}
@@ -108,9 +114,9 @@ export function Timeline({ steps, run, turned, turn, chosen, choose, over, chang
                       title={`${name}: ${word(row.step.state)}, ${took}${row.step.attempt > 1 ? `, attempt ${row.step.attempt}` : ""}`}
                       aria-label={`${name}, ${word(row.step.state)}, ${took}`} />
                   )}
-                  {at && <span className={tries.length > 1 ? "timeline-took over" : "timeline-took"} style={at.left + at.width < 0.82 ? { left: `${(at.left + at.width) * 100}%` } : { right: `${(1 - at.left) * 100}%` }}>
-                    {took}{more}
-                  </span>}
+                  {drawn.length > 0 && (
+                    <span className={beyond.inside ? "timeline-took over" : "timeline-took"} style={"left" in beyond ? { left: `${beyond.left * 100}%` } : { right: `${beyond.right * 100}%` }}>{took}{more}</span>
+                  )}
                 </span>
               </div>
             );

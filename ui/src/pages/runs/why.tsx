@@ -2,7 +2,10 @@ import { useEffect, useState } from "react";
 
 import type { Json } from "../../base/api";
 import { useRead } from "../../base/query";
+import { zone } from "../../base/settings";
+import { useStore } from "../../base/store";
 import { clean } from "../../logic/text";
+import { dated } from "../../logic/time";
 import { JsonView } from "../../parts/json";
 import type { Run } from "./model";
 
@@ -18,14 +21,15 @@ export function Why({ run, changed }: { run: Run; changed: number }) {
   const [asked, ask] = useState(false);
   const read = useRead<Reason>(still || asked ? `/v1/runs/${run.id}/explain` : null);
   const { again } = read;
+  const chosen = useStore(zone);
   useEffect(again, [again, changed]);
   if (!still && !asked) return <p><button type="button" className="small" onClick={() => ask(true)}>Why is it not done yet?</button></p>;
   if (read.error || read.data === null) return null;
   const more = read.data.reasons.filter((one) => one !== read.data?.summary);
   return (
     <div className="why" role="status">
-      <p><strong>{still ? "Why is it not running?" : "What is it doing?"}</strong> {clean(read.data.summary)}</p>
-      {more.length > 0 && <ul>{more.slice(0, 8).map((one) => <li key={one}>{clean(one)}</li>)}</ul>}
+      <p><strong>{still ? "Why is it not running?" : "What is it doing?"}</strong> {dated(clean(read.data.summary), chosen)}</p>
+      {more.length > 0 && <ul>{more.slice(0, 8).map((one) => <li key={one}>{dated(clean(one), chosen)}</li>)}</ul>}
     </div>
   );
 }

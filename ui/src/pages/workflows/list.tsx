@@ -1,4 +1,5 @@
 import { useCalm, useChange, usePages } from "../../base/query";
+import { Link } from "../../base/router";
 import { clean } from "../../logic/text";
 import { Empty } from "../../parts/empty";
 import { Failure, Loading, Page } from "../../parts/page";
@@ -9,7 +10,7 @@ import type { Workflow } from "./model";
 import "../../style/runs.css";
 
 const COLUMNS: Column<Workflow>[] = [
-  { name: "name", head: "Workflow", wide: true, cell: (one) => <span className="strong">{clean(one.name)}</span> },
+  { name: "name", head: "Workflow", wide: true, cell: (one) => <Link to={`/workflows/${encodeURIComponent(one.name)}`} className="strong">{clean(one.name)}</Link> },
   { name: "version", head: "Version", cell: (one) => clean(one.version) },
   { name: "queue", head: "Queue", less: true, cell: (one) => clean(one.queue) },
   { name: "signals", head: "Signals", less: true, cell: (one) => one.signals ? <Tags of={one.signals.map(clean)} /> : <span className="quiet">any</span> },

@@ -2,7 +2,7 @@ import { useState } from "react";
 
 import { post, type Json } from "../../base/api";
 import { useCalm, useChange, usePages, useRead } from "../../base/query";
-import { go, type Match } from "../../base/router";
+import { go, Link, type Match } from "../../base/router";
 import { may, useMe } from "../../base/session";
 import type { Schema } from "../../logic/schema";
 import { clean, short } from "../../logic/text";
@@ -18,7 +18,7 @@ import type { Workflow } from "./model";
 import "../../style/runs.css";
 
 const RUNS: Column<Run>[] = [
-  { name: "id", head: "Run", wide: true, cell: (run) => <span className="mono">{short(run.id)}</span> },
+  { name: "id", head: "Run", wide: true, cell: (run) => <Link to={`/runs/${run.id}`} className="mono">{short(run.id)}</Link> },
   { name: "state", head: "State", cell: (run) => <StateBadge state={run.state} /> },
   { name: "version", head: "Version", less: true, cell: (run) => clean(run.version ?? "") },
   { name: "created", head: "Created", cell: (run) => <Time at={run.created_at} relative /> },
@@ -41,6 +41,7 @@ export default function WorkflowPage({ match }: { match: Match }) {
   const newest = versions[0];
   return (
     <Page title={name} crumbs={crumbs} actions={newest && may(me, "workflow.run") && <button type="button" className="primary" onClick={() => setOpen(true)}>Start…</button>}>
+      {newest?.schema?.description && <p className="quiet">{clean(newest.schema.description)}</p>}
       {newest ? (
         <Facts of={[
           ["Versions", versions.map((one) => clean(one.version)).join(", ")],
