@@ -15,7 +15,8 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 # A copy of pyproject.toml as it was installed: compared by its text, because times lie after a checkout or a copy.
 STAMP := .venv/pyproject.toml
-JOBS ?= 3
+# On two processors: half of the tests wait for other processes at any time (tests/order.py).
+JOBS ?= 5
 # What failed is tried once more, and its first error shown all the same (tests/second_try.py).
 AGAIN := --reruns 1
 # No new process for one that died: xdist 3.8 with --dist loadfile then waits forever for what was left in it.
