@@ -5,6 +5,7 @@ xdist deals out whole files, in this order; it must not sort them itself (`--no-
 number of tests. What is marked `long` is for `make chaos` (WEFT_LONG).
 """
 
+import gc
 import os
 from pathlib import Path
 
@@ -36,6 +37,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in long]
     places = {path: _place(path.relative_to(HERE)) for path in {item.path for item in items}}
     items.sort(key=lambda item: places[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are there until the end: whoever looks for garbage need not look through them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def _place(path: Path) -> int:
