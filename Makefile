@@ -15,17 +15,21 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 # A copy of pyproject.toml as it was installed: compared by its text, because times lie after a checkout or a copy.
 STAMP := .venv/pyproject.toml
-JOBS ?= 3
+# On two processors: half of the tests wait for other processes at any time (tests/order.py).
+JOBS ?= 5
 # What failed is tried once more, and its first error shown all the same (tests/second_try.py).
 AGAIN := --reruns 1
 # No new process for one that died: xdist 3.8 with --dist loadfile then waits forever for what was left in it.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(AGAIN) -rsR
 # as tests/in_memory.py does it
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
-# What speaks SQL; the rest is the same on every PostgreSQL.
-ON_15 := $(wildcard $(addprefix tests/,test_plans.py test_schema.py db cluster jobs journal queue settle upkeep views worker \
+# What speaks SQL; the rest is the same on every PostgreSQL. Of the workers' tests those that run a statement which no other
+# file here runs, claim, or enqueue by psql: the others would ask the same again. Not what starts an embedded server.
+ON_15 := $(filter-out tests/db/test_embedded%,$(wildcard $(addprefix tests/,test_plans.py test_schema.py db/test_*.py \
+  cluster jobs journal queue settle upkeep views \
+  $(addprefix worker/test_,allowed_hosts.py claimer.py real_processes.py remembered.py secrets_in_tasks.py) \
   chaos/test_cuts.py chaos/test_planted.py chaos/test_stale.py chaos/test_versions.py \
-  aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py))
+  aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py)))
 ARGS ?=
 
 .PHONY: dev ui screenshots test test-15 check bench chaos clean FORCE

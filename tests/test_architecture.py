@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import order
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "weft"
 
@@ -144,3 +146,7 @@ def test_no_folder_imports_what_is_above_it() -> None:
 def test_every_folder_is_a_package_so_that_its_sql_is_found() -> None:
     folders = {path.parent for path in _files("src/weft", endings=(".py",))}
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def test_the_long_files_that_come_first_are_there() -> None:
+    assert [name for name in order.LONG if not (ROOT / "tests" / name).is_file()] == []

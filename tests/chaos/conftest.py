@@ -19,8 +19,9 @@ sys.path.append(str(FOLDER.parent / "api"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    inside = {path for path in {item.path for item in items} if FOLDER in path.parents}
     for item in items:
-        if FOLDER in item.path.parents:
+        if item.path in inside:
             item.add_marker(pytest.mark.chaos)
 
 

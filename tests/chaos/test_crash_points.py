@@ -142,44 +142,25 @@ async def die(crowd: Crowd, point: str, *options: str, program: str = "crew.py")
     return victim.pid
 
 
-@pytest.mark.parametrize("point", CLIENT)
-async def test_a_client_that_dies_while_it_enqueues_has_enqueued_all_or_nothing(
-    witness: Witness, watched_crowd: Crowd, point: str
+async def test_leaders_that_die_in_every_chore_lose_nothing(
+    witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    deed, expected = CLIENT[point]
-    await die(watched_crowd, point, deed, "key", program="deed.py")
-    assert value(witness.url, "select count(*) from weft.tasks") == expected
-    assert await witness.findings(over=False) == []
-
-
-async def test_a_client_that_dies_while_it_cancels_or_redrives_leaves_one_or_the_other(
-    witness: Witness, watched_crowd: Crowd
-) -> None:
+    await seasoned(witness.url)
+    rows(witness.url, PLAN)
     async with App(database_url=witness.url) as app:
-        [first, second] = await witness.enqueue(app, 2)
-        await die(watched_crowd, "cancel: before commit", "cancel", first, program="deed.py")
-        assert rows(witness.url, "select id::text from weft.tasks where cancel_requested_at is null order by id") == [
-            (first,), (second,),
-        ]  # fmt: skip
-        await die(watched_crowd, "cancel: committed", "cancel", first, program="deed.py")
-        assert rows(witness.url, "select id::text, state from weft.task_history") == [(first, "cancelled")]
-        await die(watched_crowd, "redrive: before commit", "redrive", first, program="deed.py")
-        assert rows(witness.url, "select id::text, state from weft.task_history") == [(first, "cancelled")]
-    assert await witness.findings(over=False) == []
-
-
-@pytest.mark.parametrize("point", MIGRATING)
-async def test_a_migration_that_dies_leaves_nothing_or_all_and_the_next_one_completes_it(
-    witness: Witness, watched_crowd: Crowd, point: str
-) -> None:
-    with fresh_database.made(witness.url) as fresh:
-        watched_crowd.url = fresh
-        await die(watched_crowd, point, "up", "-", program="deed.py")
-        there = value(fresh, "select to_regclass('weft.tasks') is not null")
-        assert there == (point == "migrate: committed")
-        async with await psycopg.AsyncConnection.connect(fresh, autocommit=True, connect_timeout=10) as connection:
-            await migrate.up(connection, migrate.ours())
-            assert {one.state for one in await migrate.status(connection, migrate.ours())} == {"applied"}
+        for point in LEADER:
+            # something that is due, something to tell of, and somebody who died
+            await witness.enqueue(app, 2)
+            await witness.enqueue(app, 1, delay="10ms")
+            for planted in (NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED, LATE, FORSAKEN, LIMITED):
+                rows(witness.url, planted)
+            witness.harmed.add(await die(watched_crowd, point))
+    await watched_crowd.start()
+    await witness.all_ended()
+    assert await witness.findings() == []
+    terms = value(witness.url, "select max(term) from weft.leaders")
+    await until(lambda: value(witness.url, "select count(*) from weft.nodes where status = 'active'") == 1)
+    say(capsys, f"{len(LEADER)} leaders died at as many points, {terms} terms: {len(witness.asked)} tasks, none lost")
 
 
 async def test_workers_that_die_at_every_point_lose_nothing(
@@ -241,22 +222,41 @@ async def test_workers_that_die_while_they_ready_successors_run_each_node_once_a
     say(capsys, f"{len(RUNS)} workers died while readying successors: {3 * len(RUNS)} runs, each node once")
 
 
-async def test_leaders_that_die_in_every_chore_lose_nothing(
-    witness: Witness, watched_crowd: Crowd, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("point", CLIENT)
+async def test_a_client_that_dies_while_it_enqueues_has_enqueued_all_or_nothing(
+    witness: Witness, watched_crowd: Crowd, point: str
 ) -> None:
-    await seasoned(witness.url)
-    rows(witness.url, PLAN)
+    deed, expected = CLIENT[point]
+    await die(watched_crowd, point, deed, "key", program="deed.py")
+    assert value(witness.url, "select count(*) from weft.tasks") == expected
+    assert await witness.findings(over=False) == []
+
+
+async def test_a_client_that_dies_while_it_cancels_or_redrives_leaves_one_or_the_other(
+    witness: Witness, watched_crowd: Crowd
+) -> None:
     async with App(database_url=witness.url) as app:
-        for point in LEADER:
-            # something that is due, something to tell of, and somebody who died
-            await witness.enqueue(app, 2)
-            await witness.enqueue(app, 1, delay="10ms")
-            for planted in (NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED, LATE, FORSAKEN, LIMITED):
-                rows(witness.url, planted)
-            witness.harmed.add(await die(watched_crowd, point))
-    await watched_crowd.start()
-    await witness.all_ended()
-    assert await witness.findings() == []
-    terms = value(witness.url, "select max(term) from weft.leaders")
-    await until(lambda: value(witness.url, "select count(*) from weft.nodes where status = 'active'") == 1)
-    say(capsys, f"{len(LEADER)} leaders died at as many points, {terms} terms: {len(witness.asked)} tasks, none lost")
+        [first, second] = await witness.enqueue(app, 2)
+        await die(watched_crowd, "cancel: before commit", "cancel", first, program="deed.py")
+        assert rows(witness.url, "select id::text from weft.tasks where cancel_requested_at is null order by id") == [
+            (first,), (second,),
+        ]  # fmt: skip
+        await die(watched_crowd, "cancel: committed", "cancel", first, program="deed.py")
+        assert rows(witness.url, "select id::text, state from weft.task_history") == [(first, "cancelled")]
+        await die(watched_crowd, "redrive: before commit", "redrive", first, program="deed.py")
+        assert rows(witness.url, "select id::text, state from weft.task_history") == [(first, "cancelled")]
+    assert await witness.findings(over=False) == []
+
+
+@pytest.mark.parametrize("point", MIGRATING)
+async def test_a_migration_that_dies_leaves_nothing_or_all_and_the_next_one_completes_it(
+    witness: Witness, watched_crowd: Crowd, point: str
+) -> None:
+    with fresh_database.made(witness.url) as fresh:
+        watched_crowd.url = fresh
+        await die(watched_crowd, point, "up", "-", program="deed.py")
+        there = value(fresh, "select to_regclass('weft.tasks') is not null")
+        assert there == (point == "migrate: committed")
+        async with await psycopg.AsyncConnection.connect(fresh, autocommit=True, connect_timeout=10) as connection:
+            await migrate.up(connection, migrate.ours())
+            assert {one.state for one in await migrate.status(connection, migrate.ours())} == {"applied"}

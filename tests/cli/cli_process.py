@@ -5,8 +5,11 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
+
+import nursery
 
 PATIENCE = 40.0
 
@@ -14,7 +17,7 @@ PATIENCE = 40.0
 class Program:
     """A running `weft`, with everything it says."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | nursery.Forked) -> None:
         self.process = process
         self.said = ""
         self._grew = asyncio.Event()
@@ -54,34 +57,69 @@ async def weft(
     *arguments: str, env: Mapping[str, str | None] | None = None, cwd: Path | None = None, stdin: bytes | None = None
 ) -> AsyncIterator[Program]:
     """`weft …`, ended with the block. A variable that is None is taken out of the environment."""
-    given: dict[str, str | None] = {**os.environ, "DATABASE_URL": None, "PYTHONUNBUFFERED": "1", **(env or {})}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "weft.cli", *arguments, cwd=cwd,
-        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        env={name: value for name, value in given.items() if value is not None},
-    )  # fmt: skip
-    program = Program(process)
-    if stdin is not None:
-        assert process.stdin is not None
-        process.stdin.write(stdin)
-        process.stdin.close()
-    try:
+    with _told(stdin) as given:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "weft.cli", *arguments, cwd=cwd, stdin=given,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=_environment(env),
+        )  # fmt: skip
+    async with _ended(Program(process)) as program:
         yield program
-    finally:
-        if process.returncode is None:
-            process.kill()
-        # whoever inherited its output may outlive it
-        async with asyncio.timeout(PATIENCE):
-            await process.wait()
-        _, pending = await asyncio.wait({program._reading}, timeout=5)
-        for reading in pending:
-            reading.cancel()
 
 
 async def run(
-    *arguments: str, env: Mapping[str, str | None] | None = None, cwd: Path | None = None, stdin: bytes | None = None
+    *arguments: str,
+    env: Mapping[str, str | None] | None = None,
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+    anew: bool = False,
 ) -> tuple[int, str]:
-    """`weft …` from start to end: its exit code and what it said."""
-    async with weft(*arguments, env=env, cwd=cwd, stdin=stdin) as program:
+    """`weft …` from start to end: its exit code and what it said. Forked from the nursery, unless it is to start anew."""
+    whole = _environment(env)
+    if anew or not nursery.fits(whole):
+        async with weft(*arguments, env=env, cwd=cwd, stdin=stdin) as program:
+            return await program.ends(), program.said
+    with _told(stdin) as given:
+        process = await nursery.fork(arguments, env=whole, cwd=cwd, stdin=given)
+    async with _ended(Program(process)) as program:
         return await program.ends(), program.said
+
+
+def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str]:
+    whole: dict[str, str | None] = {**os.environ, "DATABASE_URL": None, "PYTHONUNBUFFERED": "1", **(changes or {})}
+    return {name: value for name, value in whole.items() if value is not None}
+
+
+@contextlib.contextmanager
+def _told(stdin: bytes | None) -> Iterator[int]:
+    """A descriptor to read it from: of a pipe, which ends."""
+    if stdin is None:
+        with open(os.devnull, "rb") as nothing:
+            yield nothing.fileno()
+        return
+    given, end = os.pipe()
+    # in a thread: it may be more than a pipe takes at once
+    threading.Thread(target=_write, args=(end, stdin), daemon=True).start()
+    try:
+        yield given
+    finally:
+        os.close(given)
+
+
+def _write(end: int, text: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError), os.fdopen(end, "wb") as file:
+        file.write(text)
+
+
+@contextlib.asynccontextmanager
+async def _ended(program: Program) -> AsyncIterator[Program]:
+    try:
+        yield program
+    finally:
+        if program.process.returncode is None:
+            program.process.kill()
+        # whoever inherited its output may outlive it
+        async with asyncio.timeout(PATIENCE):
+            await program.process.wait()
+        _, pending = await asyncio.wait({program._reading}, timeout=5)
+        for reading in pending:
+            reading.cancel()

@@ -77,6 +77,13 @@ print([name for name in ("weft.app", "weft.api", "psycopg", "starlette", "uvicor
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("name", [name for name in main.COMMANDS if name not in TALKERS])
+async def test_every_other_command_needs_nothing_that_only_others_import(name: str) -> None:
+    """The tests of commands fork from a process that has imported all of them (nursery.py)."""
+    ended, said = await cli_process.run(name, "--help", anew=True)
+    assert (ended, said.startswith(f"Usage: weft {name} ")) == (0, True), said
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -95,7 +102,7 @@ print([name for name in ("weft.app", "weft.api", "psycopg", "starlette", "uvicor
     ],
 )
 async def test_exit_codes_say_who_must_act(arguments: tuple[str, ...], code: int, words: str) -> None:
-    ended, said = await cli_process.run(*arguments)
+    ended, said = await cli_process.run(*arguments, anew=True)
     assert (ended, words in said, "Traceback" in said) == (code, True, False), said
 
 

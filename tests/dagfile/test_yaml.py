@@ -58,6 +58,8 @@ def test_what_a_library_writes_is_read_back(
     )  # fmt: skip
     if "? " in text or "!!" in text or "&id" in text:
         return  # long keys and tags: left out
+    if any(mark in text for mark in "\x85\u2028\u2029"):
+        return  # ends of lines to the library, which speaks YAML 1.1; characters like others in 1.2
     assert yaml.read(text).value == theirs(text)
 
 

@@ -213,3 +213,24 @@ async def test_a_cancellation_that_comes_with_the_connection_is_not_lost(databas
             assert waiting.cancelled() and not used
     finally:
         await narrow.close()
+
+
+async def test_what_is_cancelled_after_its_database_was_closed_ends_and_gives_its_connection_back(database_url: str) -> None:
+    closed = Database(config.Settings(database_url=database_url))
+    await closed.open()
+    inside = asyncio.Event()
+    held: list[Tx] = []
+
+    async def use() -> None:
+        async with closed.once() as tx:
+            held.append(tx)
+            inside.set()
+            await asyncio.Event().wait()
+
+    using = asyncio.create_task(use())
+    await inside.wait()
+    await closed.close()
+    using.cancel()
+    await asyncio.wait({using}, timeout=10)
+    assert using.cancelled(), using
+    assert held[0].connection.closed

@@ -178,7 +178,8 @@ async def test_limited_work_is_not_kept_waiting_by_a_flood_of_plain_work(app: Ap
     async with app.worker(concurrency=4):
         await until(lambda: len(done) > 200)
         await app.result((await app.enqueue(keyed, {}, concurrency_key="k")).id, timeout=LONG)
-        assert len(done) < 4001, "it ran only after the flood"
+        # its place, not when that was heard of: on a busy machine the rest of the flood may be over by then
+        assert done.index("keyed") < 4000, "it ran only after the flood"
 
 
 async def test_a_small_org_is_served_while_a_large_one_floods(app: App) -> None:
@@ -195,4 +196,4 @@ async def test_a_small_org_is_served_while_a_large_one_floods(app: App) -> None:
         await until(lambda: len(done) > 200)
         task = await app.enqueue(work, {}, org=small)
         await app.result(task.id, timeout=LONG, org=small)
-        assert len(done) < 4001, "it ran only after the flood"
+        assert done.index(str(small)) < 4000, "it ran only after the flood"

@@ -138,11 +138,13 @@ class Database:
     async def _checkout(self) -> "AsyncIterator[psycopg.AsyncConnection[TupleRow]]":
         if self._pool is None:
             await self.open()
-        assert self._pool is not None
+        # kept here: whoever closes the database meanwhile forgets it, and the connection must be given back all the same
+        pool = self._pool
+        assert pool is not None
         task = asyncio.current_task()
         asked_before = task.cancelling() if task is not None else 0
         try:
-            connection = await self._pool.getconn()
+            connection = await pool.getconn()
         except psycopg_pool.PoolTimeout as error:
             raise errors.Unavailable("no database connection became free within 30 s") from error
         try:
@@ -157,7 +159,7 @@ class Database:
                 raise asyncio.CancelledError from error
             raise
         finally:
-            await self._pool.putconn(connection)
+            await pool.putconn(connection)
 
     def _local(self, *, org: uuid.UUID | None, engine: bool, labelled: bool) -> dict[str, str]:
         """The settings of one transaction."""

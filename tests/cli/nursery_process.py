@@ -1,0 +1,104 @@
+"""The process that tests/cli/nursery.py forks from: `python nursery_process.py DESCRIPTOR-OF-A-SOCKET`."""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from typing import Never
+
+import weft.cli
+from weft.base import config
+
+
+def born(control: socket.socket) -> list[str]:
+    """Forks whenever it is asked to, and tells how each child ended. Comes back in children only, with their arguments."""
+    heard, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    fates: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([control, heard], [], [])
+        if heard in ready:
+            os.read(heard, 4096)
+            _tell(fates)
+        if control in ready:
+            said, descriptors, _, _ = socket.recv_fds(control, 1, 4)
+            if not said:  # whoever asked is gone
+                os._exit(0)
+            wish, stdin, out, fate = descriptors
+            pid = os.fork()
+            if pid == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for one in (heard, wake, fate, *fates.values()):
+                    os.close(one)
+                control.close()
+                return _become(wish, stdin, out)
+            fates[pid] = fate
+            with contextlib.suppress(BrokenPipeError):
+                os.write(fate, b"%d\n" % pid)
+            for one in (wish, stdin, out):
+                os.close(one)
+
+
+def _tell(fates: dict[int, int]) -> None:
+    for pid in list(fates):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(fates[pid], b"%d\n" % os.waitstatus_to_exitcode(status))
+            os.close(fates.pop(pid))
+
+
+def _become(wish: int, stdin: int, out: int) -> list[str]:
+    with os.fdopen(wish, "rb") as file:
+        wanted = json.load(file)
+    os.dup2(stdin, 0)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.close(stdin)
+    os.close(out)
+    os.environ.clear()
+    os.environ.update(wanted["env"])
+    time.tzset()
+    os.chdir(wanted["cwd"])
+    # as `python -m` does it
+    sys.path[0] = wanted["cwd"]
+    return list(wanted["arguments"])
+
+
+def _import_commands() -> None:
+    """All but those that read settings while they are imported: these are the child's own."""
+    load = config.load
+    config.load = _refuse  # type: ignore[assignment]
+    for module in pkgutil.iter_modules(weft.cli.__path__, "weft.cli."):
+        if not module.name.endswith("__main__"):
+            with contextlib.suppress(_TooEarly):
+                importlib.import_module(module.name)
+    config.load = load
+
+
+class _TooEarly(Exception):
+    pass
+
+
+def _refuse(**_given: object) -> Never:
+    raise _TooEarly
+
+
+if __name__ == "__main__":
+    _import_commands()
+    assert threading.active_count() == 1, "no fork would have the other threads"
+    gc.freeze()
+    sys.argv[1:] = born(socket.socket(fileno=int(sys.argv[1])))
+    runpy.run_module("weft.cli", run_name="__main__", alter_sys=True)
