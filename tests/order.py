@@ -13,7 +13,8 @@ import pytest
 
 HERE = Path(__file__).parent
 LONG = (
-    "chaos/test_crash_points.py", "api/test_walls.py", "chaos/test_afl_kills.py", "api/test_schemathesis.py",
+    "chaos/test_crash_points.py", "chaos/test_frozen.py", "api/test_walls.py", "chaos/test_afl_kills.py",
+    "api/test_schemathesis.py", "cli/test_afl_server_killed.py",
     "test_tutorial.py", "testing/test_conformance.py", "ui/test_ui_deeds.py", "ui/test_ui_pages.py",
     "chaos/test_schedulers.py", "ui/test_ui_access.py", "chaos/test_cuts.py", "chaos/test_kill.py", "cli/test_dev.py",
     "ui/test_ui_hostile.py", "chaos/test_drive.py", "ui/test_ui_live.py", "chaos/test_hardship.py", "cli/test_tasks.py",

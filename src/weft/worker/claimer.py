@@ -88,8 +88,7 @@ class Claimer:
         self._looked = 0.0
         self._look_cost = 0.0
         self._forgot = 0.0
-        self._hungry = True
-        """The last claim found nothing."""
+        self._hungry = True  # the last claim found nothing
         self._turn = 0
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
