@@ -8,7 +8,7 @@ import contextlib
 import os
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,11 @@ import bouncer
 from weft import App, Context
 from weft.base import config, errors
 from weft.cluster import leaders, nodes, wakefulness
+from weft.db import database as databases
 from weft.db.database import Database
 from weft.db.statements import Statements
 from weft.db.tx import Tx
+from weft.flows import ended
 from weft.queue import claim, finish, limits
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -65,6 +67,9 @@ def one_token_for_ever(patch: pytest.MonkeyPatch) -> None:
 PLANTED: dict[str, tuple[Patch, Scene, str]] = {
     "no fence in settle": (text(finish.SQL, "finish", FENCE, ""), zombies.late_completion, "stale"),
     "no fence in a completion": (text(finish.SQL, "complete", PAIRS, f"or {PAIRS[4:]}"), zombies.late_completion, "stale"),
+    "no fence where a step ends": (
+        text(ended.SQL, "complete_steps", PAIRS, f"or {PAIRS[4:]}"), zombies.late_completion_of_a_step, "stale",
+    ),
     "no fence in a retry": (text(finish.SQL, "requeue", FENCE, ""), zombies.late_failure, "stale"),
     "no fence in heartbeat": (text(finish.SQL, "report_progress", FENCE, ""), zombies.late_heartbeat, "stale"),
     "a fence that only reads": (text(finish.SQL, "write_logs", "for share", ""), zombies.line_beside_a_rescue, "stale"),
@@ -91,7 +96,8 @@ PLANTED: dict[str, tuple[Patch, Scene, str]] = {
 }  # fmt: skip
 
 SCENES = [
-    zombies.late_completion, zombies.late_failure, zombies.late_heartbeat, zombies.line_beside_a_rescue, zombies.a_life,
+    zombies.late_completion, zombies.late_completion_of_a_step, zombies.late_failure, zombies.late_heartbeat,
+    zombies.line_beside_a_rescue, zombies.a_life,
     zombies.two_claims_under_a_limit_of_one, zombies.two_leaders_in_turn, zombies.an_enqueue_that_fails,
 ]  # fmt: skip
 
@@ -191,10 +197,13 @@ async def test_a_setting_that_outlives_its_transaction_is_found(
     """`set` instead of `set local`."""
     if planted:
 
-        async def enter(self: Database, connection: Any, *, org: uuid.UUID | None, **_: bool) -> None:
-            await connection.execute("select set_config('weft.org', %s, false)", (str(org),))
+        @contextlib.asynccontextmanager
+        async def transaction(connection: Any, settings: dict[str, str]) -> AsyncIterator[None]:
+            async with connection.transaction():
+                await connection.execute("select set_config('weft.org', %s, false)", (settings["weft.org"],))
+                yield
 
-        monkeypatch.setattr(Database, "_enter", enter)
+        monkeypatch.setattr(databases, "_transaction", transaction)
     with bouncer.pooled(witness.url) as url:
         database = Database(config.Settings(database_url=url, direct_url=witness.url, pooled=True))
         async with database.tx(org=uuid.uuid4()) as tx:

@@ -14,6 +14,8 @@ from weft.base import config, ids
 from weft.cluster import leaders
 from weft.db.database import Database
 from weft.db.tx import Tx
+from weft.flows import ended
+from weft.flows.ended import Completed
 from weft.queue import lease, limits, tasks
 from weft.queue.lanes import Lane
 from weft.queue.lease import Line, Progress
@@ -71,6 +73,18 @@ async def late_completion(witness: Witness) -> None:
         await stage.lose(stale)
         await stage.claim()
         await stage.end(stale)
+
+
+async def late_completion_of_a_step(witness: Witness) -> None:
+    """The same by the way of those who hold a run."""
+    async with Stage(witness) as stage:
+        await stage.put()
+        stale = await stage.claim()
+        await stage.lose(stale)
+        current = await stage.claim()
+        async with stage.database.tx() as tx:
+            await ended.complete(tx, [Completed(stale.id, stale.token, json.dumps({"attempt": stale.attempt}), None)])
+        await stage.end(current)
 
 
 async def late_failure(witness: Witness) -> None:

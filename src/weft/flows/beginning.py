@@ -97,12 +97,15 @@ class Beginning(Seen, abc.ABC):
         self._begin(step)
 
     def _begin(self, step: Step) -> None:
-        block, node = self._block(step), self._node(step)
         if step.state != "pending":
             return
-        named = self.compiled.named[block.name, node.name]
+        prepared = self._prepared(step)
+        node = prepared.node
+        if node.when is None and node.foreach is None:
+            self._instance(step, node)
+            return
         try:
-            scope = self._scope(step.frame, named.before)
+            scope = self._scope(step.frame, prepared.before)
             if node.when is not None and not evaluate.condition(node.when, scope):
                 self._node_ended(step, Known("skipped"))
                 return
@@ -130,8 +133,8 @@ class Beginning(Seen, abc.ABC):
             return
         if whole.parts_made < whole.parts and whole.parts_made - whole.parts_ended < SLICE:
             assert node.foreach is not None
-            named = self.compiled.named[self._block(whole).name, node.name]
-            self._make_elements(whole, evaluate.elements(node.foreach, self._scope(whole.frame, named.before)))
+            scope = self._scope(whole.frame, self._prepared(whole).before)
+            self._make_elements(whole, evaluate.elements(node.foreach, scope))
         running = whole.parts_started - whole.parts_ended
         room = min((node.at_once or whole.parts) - running, whole.parts_made - whole.parts_started)
         if room <= 0:
@@ -155,20 +158,19 @@ class Beginning(Seen, abc.ABC):
 
     def _instance(self, step: Step, node: Node) -> None:
         """Does the work of a node, or of one of its elements."""
-        block = self._block(step)
+        prepared = self._prepared(step)
         try:
-            scope = self._instance_scope(step, self.compiled.named[block.name, node.name].work)
+            scope = self._instance_scope(step, prepared.work)
             match node.work:
                 case Task() as work:
-                    place = block.name, node.name
                     task = works.task(
                         work, scope, run=self.run, id=self._mint(), step=step.id, records=self.compiled.records,
-                        secrets=self.compiled.secrets.get(place, {}), known=self.compiled.options.get(place),
+                        secrets=prepared.secrets, known=prepared.options,
                     )  # fmt: skip
                     step.state, step.task_id = "running", task.id
                     self.tasks.append(task)
-                    if step.element < 0:
-                        self.compiled.note(task.id, frame=step.frame, block=block.name, node=node.name)
+                    if step.element < 0 and prepared.followed:
+                        self.compiled.note(task.id, frame=step.frame, block=self._block(step).name, node=node.name)
                     self._change(step)
                 case Compute(value=value):
                     found = evaluate.evaluate(value, scope)

@@ -26,11 +26,20 @@ _SMALL = 1000
 """Elements of a foreach whose outputs are gathered although nobody names them: for people to look at."""
 
 
-class Named(NamedTuple):
-    """The nodes whose outputs are needed to decide whether a node runs, and on what; and to do its work."""
+class Prepared(NamedTuple):
+    """A node, and what is known of it before it runs."""
 
+    node: Node
     before: frozenset[str]
+    """The nodes whose outputs are needed to decide whether it runs, and on what."""
     work: frozenset[str]
+    """The same for its work."""
+    secrets: dict[str, tuple[str, ...]]
+    """Where in its arguments secrets may be."""
+    options: dict[str, Any] | None
+    """What its tasks are told, if that is the same in every run."""
+    followed: bool
+    """Whether others hang on it."""
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -39,15 +48,12 @@ class Compiled(msgspec.Struct, frozen=True):
     blocks: dict[str, Block]
     nodes: dict[str, dict[str, Node]]
     records: dict[str, Record]
-    named: dict[tuple[str, str], Named]
+    prepared: dict[str, dict[str, Prepared]]
+    """Block → node → what is known of it."""
     outputs: dict[str, frozenset[str]]
     """Block → what its outputs name."""
     gathered: frozenset[tuple[str, str]]
     """(block, node) whose output somebody names."""
-    secrets: dict[tuple[str, str], dict[str, tuple[str, ...]]]
-    """(block, node) → where in its arguments secrets may be."""
-    options: dict[tuple[str, str], dict[str, Any]]
-    """(block, node) → what its tasks are told, where that is the same in every run."""
     quiet: dict[str, dict[str, Exactly | None]]
     """Block → nodes with whose success nothing begins, and that nobody names; what their task must have given back."""
     whereabouts: dict[str, tuple[str, str, str]]
@@ -99,22 +105,11 @@ async def load(tx: Tx, *, org: str, hash: str) -> Compiled:
 
 
 def compile_plan(plan: Plan) -> Compiled:
-    named: dict[tuple[str, str], Named] = {}
-    secrets: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
-    options: dict[tuple[str, str], dict[str, Any]] = {}
-    shared: dict[str, dict[str, Any]] = {}
-    for block in plan.blocks:
-        for node in block.nodes:
-            named[block.name, node.name] = Named(
-                frozenset(_outputs(node.when, node.foreach)), frozenset(_outputs(*_work(node)))
-            )
-            if isinstance(node.work, Task):
-                if places := expression.secrets(node.work.args):
-                    secrets[block.name, node.name] = places
-                if (known := work.options(node.work)) is not None:
-                    # the same object where they are the same: what tasks have in common is then seen at a glance
-                    options[block.name, node.name] = shared.setdefault(repr(known), known)
     edges = graph.edges(plan)
+    shared: dict[str, dict[str, Any]] = {}
+    prepared = {
+        block.name: {node.name: _prepared(node, edges[block.name], shared) for node in block.nodes} for block in plan.blocks
+    }
     outputs = {block.name: frozenset(_outputs(*block.outputs.values())) for block in plan.blocks}
     return Compiled(
         plan=plan,
@@ -122,11 +117,9 @@ def compile_plan(plan: Plan) -> Compiled:
         blocks={block.name: block for block in plan.blocks},
         nodes={block.name: {node.name: node for node in block.nodes} for block in plan.blocks},
         records={record.name: record for record in plan.records},
-        named=named,
+        prepared=prepared,
         outputs=outputs,
-        gathered=frozenset(_gathered(plan, named)),
-        secrets=secrets,
-        options=options,
+        gathered=frozenset(_gathered(plan, prepared)),
         quiet={block.name: dict(_quiet(block, edges[block.name], outputs[block.name])) for block in plan.blocks},
         whereabouts={},
     )
@@ -140,9 +133,22 @@ def _quiet(block: Block, edges: Edges, named: frozenset[str]) -> Iterator[tuple[
                 yield node.name, wanted
 
 
-def _gathered(plan: Plan, named: dict[tuple[str, str], Named]) -> set[tuple[str, str]]:
+def _prepared(node: Node, edges: Edges, shared: dict[str, dict[str, Any]]) -> Prepared:
+    secrets, options = {}, None
+    if isinstance(node.work, Task):
+        secrets, options = expression.secrets(node.work.args), work.options(node.work)
+    if options is not None:
+        # the same object where they are the same: what tasks have in common is then seen at a glance
+        options = shared.setdefault(repr(options), options)
+    return Prepared(
+        node, frozenset(_outputs(node.when, node.foreach)), frozenset(_outputs(*_work(node))), secrets, options,
+        bool(edges.downstream[node.name]),
+    )  # fmt: skip
+
+
+def _gathered(plan: Plan, prepared: dict[str, dict[str, Prepared]]) -> set[tuple[str, str]]:
     """Every node that is named, by whichever block sees it; a name that two blocks have counts for both."""
-    names = {name for one in named.values() for name in one.before | one.work}
+    names = {name for block in prepared.values() for one in block.values() for name in one.before | one.work}
     for block in plan.blocks:
         names |= set(_outputs(*block.outputs.values(), *(one.default for one in block.params)))
     return {(block.name, node.name) for block in plan.blocks for node in block.nodes if node.name in names}

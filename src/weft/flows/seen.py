@@ -5,7 +5,7 @@ Whoever needs a step that was not read gets `Missing`, and `wanted` says what to
 
 from typing import Any
 
-from weft.flows.compiled import Compiled
+from weft.flows.compiled import Compiled, Prepared
 from weft.flows.model import ENDED, Held, Place, Step
 from weft.plan import graph
 from weft.plan.evaluate import Known, Scope
@@ -135,6 +135,9 @@ class Seen:
 
     def _block(self, step: Step) -> Block:
         return self._block_of(step.frame)
+
+    def _prepared(self, step: Step) -> Prepared:
+        return self.compiled.prepared[self._block_of(step.frame).name][step.node]
 
     def _node(self, step: Step) -> Node:
         return self.compiled.nodes[self._block(step).name][step.node]

@@ -38,7 +38,7 @@ def task(
     payload = json.text(args)
     if references.MARK in payload:
         payload = json.text(_placed(args, secrets, "", None))
-    overrides = {name: run.config[name] for name in _OVERRIDES if name in run.config}
+    overrides = {name: run.config[name] for name in _OVERRIDES if name in run.config} if run.config else {}
     if known is None or overrides:
         known = _checked(work.kind, {name: evaluate(one, scope) for name, one in work.options.items()}, overrides)
     return NewTask(id, step, work.kind, payload, known, known["pool"])

@@ -19,10 +19,11 @@ def arguments(courses: Sequence[Course], *, handed: frozenset[str]) -> dict[str,
     """The arguments of `write_advance`."""
     changed = [step for course in courses for step in course.changed.values()]
     ended = [step for course in courses for id, step in course.reported.items() if id not in course.changed]
-    made = [(course, step) for course in courses for step in course.made.values()]
-    begun = [one for one in made if _is_bare(one[1])]
-    if begun:
-        made = [one for one in made if not _is_bare(one[1])]
+    begun: list[tuple[Course, Step]] = []
+    made: list[tuple[Course, Step]] = []
+    for course in courses:
+        for step in course.made.values():
+            (begun if _is_bare(step) else made).append((course, step))
     tasks = [(course, task) for course in courses for task in course.tasks]
     return {**_ended(ended), **_changed(changed), **_begun(begun), **_made(made), **_tasks(tasks, handed), **_runs(courses)}
 

@@ -83,7 +83,8 @@ def typed(
 ) -> dict[str, Any]:
     """What is given, as its types want it; InvalidInput if something that is given, and not null, is of another type."""
     for name, type_ in wanted.items():
-        if given.get(name) is None:
+        found = given.get(name)
+        if found is None or type(found) in _EXACTLY.get(type_, ()):
             continue
         value = given[name] = _read(type_, given[name], records)
         for pointer, message in _unfit(type_, value, records, ""):
