@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import contextvars
 import dataclasses
-import functools
 import uuid
 from collections.abc import AsyncIterator, Mapping
 
@@ -181,9 +180,8 @@ async def _transaction(
         async with connection.transaction():
             yield
         return
-    local = ", ".join(f"set_config({_quoted(name)}, {_quoted(value)}, true)" for name, value in settings.items())
     try:
-        await connection.execute(f"begin; select {local}".encode(), prepare=False)
+        await connection.execute(_beginning(settings), prepare=False)
         yield
     except BaseException:
         # one that is broken is found out by the pool
@@ -193,7 +191,7 @@ async def _transaction(
     await connection.commit()
 
 
-@functools.lru_cache(maxsize=1000)
-def _quoted(value: str) -> str:
-    """As text of SQL; most are the same in every transaction."""
-    return sql.quote(value)
+def _beginning(settings: Mapping[str, str]) -> sql.Composed:
+    each = sql.SQL("set_config({}, {}, true)")
+    local = [each.format(sql.Literal(name), sql.Literal(value)) for name, value in settings.items()]
+    return sql.SQL("begin; select {}").format(sql.SQL(", ").join(local))

@@ -16,7 +16,12 @@ Only the holder of a run's row lock changes its steps. Who holds task rows never
 `skip locked`, so there is no circle to wait in. A run costs what happens in it, not what it is made of: only the steps
 that an ending touches are read, and outputs only where an expression names them.
 
-Read in this order: `model`, `compiled`, `scope`, `course` (decides), `advance` (does), `start`, `operate`, `look`, `why`.
+Whoever holds the run when its tasks succeed ends their steps in the same statement (`ended`); from many steps nothing
+follows but that their block has one less to wait for, and those are only counted. A block of many nodes is written in
+portions of one transaction: while the database writes one, the next is decided.
+
+Read in this order: `model`, `compiled`, `seen`, `beginning` and `course` (decide), `ended` and `advance` (do), `start`,
+`operate`, `look`, `why`.
 
 States of a run: created (waits to be let in), running, waiting, paused, completed, failed, cancelled (and, for workflows,
 compensating, compensated, blocked). Of a step: pending, running, completed, failed, timed_out, cancelled, upstream_failed,

@@ -45,7 +45,7 @@ const PAGES: Record<string, string> = { task: "/tasks", run: "/runs", dag: "/dag
 function Thing({ of }: { of: Entry }) {
   const page = PAGES[of.object_type];
   const name = line(of.object_id);
-  return <>{line(of.object_type)} {page ? <Link to={`${page}/${encodeURIComponent(of.object_id)}`}>{name}</Link> : name}</>;
+  return <span className="thing">{line(of.object_type)} {page ? <Link to={`${page}/${encodeURIComponent(of.object_id)}`}>{name}</Link> : name}</span>;
 }
 
 /** The whole chain, part by part. */

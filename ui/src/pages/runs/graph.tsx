@@ -92,7 +92,8 @@ function Fit({ boxes, moved }: { boxes: number; moved: RefObject<boolean> }) {
   const { fitView } = useReactFlow();
   const width = useStore((state) => state.width);
   useEffect(() => {
-    if (!moved.current && width > 0) void fitView(FIT);
+    // where there is little room boxes stay large enough to be touched
+    if (!moved.current && width > 0) void fitView(width <= 640 ? { ...FIT, minZoom: 0.6 } : FIT);
   }, [boxes, width, moved, fitView]);
   return null;
 }
