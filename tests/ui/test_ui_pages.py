@@ -127,6 +127,10 @@ def test_on_a_phone_the_menu_opens_and_the_open_tab_is_in_sight(staged: Staged, 
         seen.go(path.format(**staged.ids))
         seen.settled()
         expect(page.get_by_role("tab", selected=True), path).to_be_in_viewport(ratio=0.95)
+    seen.go("/runs/{done}".format(**staged.ids))
+    # seven tasks of a DAG: the arrows between them are drawn as well
+    expect(page.locator(".graph-box")).to_have_count(7)
+    expect(page.locator(".react-flow__edge-path")).to_have_count(8)
     menu = page.get_by_role("button", name="Menu")
     menu.focus()
     page.keyboard.press("Enter")

@@ -1,7 +1,7 @@
 /** The graph of a run or of a DAG. Loaded when it is first looked at: xyflow and dagre are most of its size. */
 
 import dagre from "@dagrejs/dagre";
-import { Background, Controls, Handle, MiniMap, Position, ReactFlow, useReactFlow, useStore, type Edge, type Node, type NodeProps } from "@xyflow/react";
+import { Background, Controls, Handle, MiniMap, Position, ReactFlow, useReactFlow, useStore, type Edge, type Node, type NodeHandle, type NodeProps } from "@xyflow/react";
 import { memo, useEffect, useMemo, useRef, useState, type RefObject } from "react";
 
 import { picture, tally, worst, type Box, type GraphNode, type Picture } from "../../logic/graph";
@@ -14,6 +14,9 @@ import "../../style/graph.css";
 /** More boxes than this are laid out in layers: dagre takes seconds for thousands. */
 const FEW = 150;
 const FIT = { maxZoom: 1, minZoom: 0.2, padding: 0.08 };
+
+const ACROSS: NodeHandle[] = [{ type: "target", position: Position.Left, x: 0, y: HEIGHT / 2 }, { type: "source", position: Position.Right, x: WIDTH, y: HEIGHT / 2 }];
+const DOWN: NodeHandle[] = [{ type: "target", position: Position.Top, x: WIDTH / 2, y: 0 }, { type: "source", position: Position.Bottom, x: WIDTH / 2, y: HEIGHT }];
 
 type Shown = { box: Box; state: string | null; hint: string; counts: [string, number][]; chosen: boolean; down: boolean; press: () => void; look: (() => void) | null };
 type BoxNode = Node<Shown, "box">;
@@ -54,6 +57,8 @@ export default function Graph({ nodes, states, opened, open, chosen, choose, ins
       const hint = single ? [node?.what, node?.each ? "for each" : "", node?.conditional ? "if" : ""].filter(Boolean).join(" · ") : `${box.members.length} tasks`;
       return {
         id: box.id, type: "box", position: at.get(box.id) ?? { x: 0, y: 0 }, width: WIDTH, height: HEIGHT,
+        // said, not measured: what is measured is forgotten with every change, and edges are not drawn until it is again
+        handles: down ? DOWN : ACROSS,
         // xyflow lets nothing through to boxes that cannot be dragged or selected
         style: { pointerEvents: "all" },
         data: { box, state, hint, counts, press, down, chosen: single && chosen === first, look: (single && inside?.get(first)) || null },
