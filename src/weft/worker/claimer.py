@@ -80,15 +80,13 @@ class Claimer:
         self._warm = WarmLanes()
         self._special: list[Lane] = []
         self._special_marks: limits.Marks = {}
-        self._named: set[Place] = set()
-        """Lanes that wake-ups told of since the last round."""
-        self._unnamed = False
-        """Something else told us to look."""
+        self._named: set[Place] = set()  # lanes that wake-ups told of since the last round
+        self._unnamed = False  # something else told us to look
         self._look_now = False
         self._looked = 0.0
         self._look_cost = 0.0
         self._forgot = 0.0
-        self._hungry = True  # the last claim found nothing
+        self._hungry = True  # the last bulk claim found nothing
         self._turn = 0
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
@@ -277,6 +275,7 @@ class Claimer:
         if room <= 0:
             return 0
         got = await self._claim(self._warm.named(named - self._warm.limited, room=room, now=now), now)
+        self._hungry = not got
         return got + len(named & self._warm.special)
 
     async def _claim_plain(self, now: float) -> int:
@@ -284,13 +283,14 @@ class Claimer:
         if room <= 0:
             return 0
         # a task in a bulk claim waits for the whole of it: those with little to do are left to the scout
-        return await self._claim(self._warm.shares(room, only_full=self._flood.is_set()), now)
+        got = await self._claim(self._warm.shares(room, only_full=self._flood.is_set()), now)
+        self._hungry = not got
+        return got
 
     async def _claim(self, takes: Sequence[Take], now: float) -> int:
         if not takes:
             return 0
         tasks = await self._take(takes, kinds=self._serves.kinds)
-        self._hungry = not tasks
         self._warm.took(takes, tasks, now=now)
         self._buffer.put(tasks)
         return len(tasks)
