@@ -1,7 +1,7 @@
 """What failed is tried once more, and its first error is shown in full at the end: a test that needs that has a bug.
 
 The machine has its moods and there are thousands of tests. But what a fault must not do (tests/chaos) it must not do even
-once: there only a test that hung (tests/watchdog.py) is tried again.
+once: there only a test that hung (tests/watchdog.py), or whose fault never came to happen, is tried again.
 """
 
 from pathlib import Path

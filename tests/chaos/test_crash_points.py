@@ -151,7 +151,7 @@ async def die(
         code = await ended(victim)
     except AssertionError as error:
         said = (crowd.folder / "stderr").read_text()[-3000:]
-        raise AssertionError(f"nobody came to {point!r}: {said}") from error
+        raise AssertionError(f"hung for a minute, nobody came to {point!r}: {said}") from error
     assert code == -signal.SIGKILL, f"nobody died at {point!r}: {(crowd.folder / 'stderr').read_text()[-3000:]}"
     return victim.pid
 
