@@ -4,7 +4,7 @@ Each death is seen: a point at which nobody died fails its test. Points of chore
 """
 
 import ast
-import contextlib
+import asyncio
 import datetime as dt
 import signal
 import uuid
@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from crowd import Crowd, ended, rows, say, seasoned, until, value
+from crowd import LONG, Crowd, ended, rows, say, seasoned, until, value
 from witness import Witness
 
 import fresh_database
@@ -98,6 +98,8 @@ PLAN = """
         '{"name": "p", "entry": "m", "blocks": [{"name": "m"}], "format": 1}', 0)
     returning hash
 """
+AGAIN = 10.0
+"""After so long what a victim is to meet is put in its way once more."""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
 
 
@@ -136,22 +138,28 @@ def test_a_name_that_is_no_point_is_refused() -> None:
         crash.parse("no such place")
 
 
+async def came(victim: asyncio.subprocess.Process, *, within: float) -> bool:
+    """Whether it has ended by then."""
+    try:
+        await ended(victim, within=within)
+    except AssertionError:
+        return False
+    return True
+
+
 async def die(
     crowd: Crowd, point: str, *options: str, program: str = "crew.py", meet: Callable[[], Awaitable[None]] | None = None
 ) -> int:
     """A process that must die at this point; answers its pid. What it is to `meet` there is put in its way again and again:
     another of its chores may have seen to it before."""
     victim = await crowd.start(*options, crash_at=point, program=program, env={"WEFT_RETENTION_DAYS": "30"})
-    for _ in range(0 if meet is None else 8):
-        with contextlib.suppress(AssertionError):
-            await ended(victim, within=10)
-            break
+    patience = LONG
+    while meet is not None and patience > AGAIN and not await came(victim, within=AGAIN):
+        patience -= AGAIN
         await meet()
-    try:
-        code = await ended(victim)
-    except AssertionError as error:
-        said = (crowd.folder / "stderr").read_text()[-3000:]
-        raise AssertionError(f"hung for a minute, nobody came to {point!r}: {said}") from error
+    if not await came(victim, within=patience):
+        raise AssertionError(f"nobody came to {point!r}: {(crowd.folder / 'stderr').read_text()[-3000:]}")
+    code = await ended(victim)
     assert code == -signal.SIGKILL, f"nobody died at {point!r}: {(crowd.folder / 'stderr').read_text()[-3000:]}"
     return victim.pid
 

@@ -160,7 +160,7 @@ async def carry_out(
             await _decide(tx, courses)
             crash.point("advance: decided")
             last = all(course.done for course in courses)
-            portion = _portion(courses, hands, room=room)
+            portion = _portion(courses, hands, room=room, last=last)
             room -= portion.offered
             if beside is not None:
                 await beside
@@ -204,13 +204,13 @@ class _Portion:
     """Runs that broke after something of them was written."""
 
 
-def _portion(courses: Sequence[Course], hands: Hands | None, *, room: int) -> _Portion:
-    """What has come of them by now."""
+def _portion(courses: Sequence[Course], hands: Hands | None, *, room: int, last: bool) -> _Portion:
+    """What has come of them by now. What is left for later is said once, with the last."""
     tasks = [(course.run, task) for course in courses for task in course.tasks]
     handed = [task.id for _, task in tasks if _takes(hands, task)][:room]
     arguments = writing.arguments(courses, handed=frozenset(handed))
     arguments |= {"node_id": hands.node_id if hands else None, "token": hands.token if hands else None}
-    later = [(course.run, step) for course in courses for step in sorted(course.later)]
+    later = [(course.run, step) for course in courses for step in sorted(course.later)] if last else []
     broken = [course.run.id for course in courses if course.broken and course.in_portions]
     for course in courses:
         course.wrote()
