@@ -41,7 +41,8 @@ with (
     autovacuum_vacuum_insert_threshold = 100000,
     autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 50000,
-    autovacuum_vacuum_cost_delay = 0
+    autovacuum_vacuum_cost_delay = 0,
+    fillfactor = 45
 );
 
 create index tasks_ready on floor.tasks (lane, org_id, urgency, run_at, id) where state = 'ready' and plain;

@@ -54,7 +54,9 @@ class Scene:
     def __init__(self, witness: Witness, cutter: Cutter) -> None:
         self.witness = witness
         self.cutter = cutter
-        self.app = checked_app(witness, cutter.url)
+        self.meeting: list[asyncio.Event] = []
+        """Tasks that wait for another one."""
+        self.app = checked_app(witness, cutter.url, self.meeting)
         """Behind the proxy, client and worker."""
         self.safe = App(database_url=witness.url)
         self.worker: Worker | None = None
@@ -89,13 +91,15 @@ async def scene(witness: Witness, folder: Path) -> AsyncIterator[Scene]:
                 cutter.cuts.clear()
 
 
-def checked_app(witness: Witness, url: str) -> App:
+def checked_app(witness: Witness, url: str, meeting: list[asyncio.Event]) -> App:
     """The task of the checker, run in this process."""
     app = App(database_url=url)
 
     @app.task(retry={"backoff": "fixed", "base": 0}, max_attempts=10)
-    async def checked(ctx: Context, k: str, fail: int = 0, seconds: float = 0.0) -> dict[str, int]:
+    async def checked(ctx: Context, k: str, fail: int = 0, seconds: float = 0.0, meet: bool = False) -> dict[str, int]:
         witness.note("start", ctx)
+        if meet:
+            await _met(meeting)
         if seconds:
             ctx.log(f"attempt {ctx.attempt}")
             ctx.progress(50, f"attempt {ctx.attempt}")
@@ -106,6 +110,20 @@ def checked_app(witness: Witness, url: str) -> App:
         return {"attempt": ctx.attempt, "pid": os.getpid()}
 
     return app
+
+
+async def _met(meeting: list[asyncio.Event]) -> None:
+    """Until another one is here. Who comes again after a cut may be the only one."""
+    if meeting:
+        meeting.pop().set()
+        return
+    mine = asyncio.Event()
+    meeting.append(mine)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_MOMENT / 2):
+            await mine.wait()
+    if mine in meeting:
+        meeting.remove(mine)
 
 
 async def enqueue_here(scene: Scene) -> None:
@@ -128,6 +146,13 @@ async def enqueue_many(scene: Scene) -> None:
 
 async def work(scene: Scene) -> None:
     await scene.witness.enqueue(scene.safe, 3)
+
+
+async def meeting_work(scene: Scene) -> None:
+    """Two tasks of two claims that end in the same turn."""
+    await scene.witness.enqueue(scene.safe, 1, meet=True)
+    await until(lambda: bool(scene.meeting))
+    await scene.witness.enqueue(scene.safe, 1, meet=True)
 
 
 async def limited_work(scene: Scene) -> None:
@@ -188,7 +213,8 @@ STATEMENTS = (
     Point("limited claim", sent(QUEUE.claim_chosen), limited_work),
     Point("commit", r"(?i)^commit", limited_work),
     Point("heartbeat", sent(CLUSTER.beat), nothing),
-    Point("settle", sent(QUEUE.complete), work),
+    Point("settle", sent(QUEUE.complete_claimed), work),
+    Point("settle, of several claims", sent(QUEUE.complete), meeting_work),
     Point("settle, of a key", sent(QUEUE.finish), limited_work),
     Point("settle, retry", sent(QUEUE.requeue), failing_work),
     Point("settle, the next of its key", sent(QUEUE.unblock), limited_work),

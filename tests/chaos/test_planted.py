@@ -35,6 +35,7 @@ from weft.queue import claim, finish, limits
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 FENCE = "and t.lease_token = v.token"
+ONE = "and t.lease_token = %(token)s"
 PAIRS = "and ((t.id, t.lease_token) in ("
 
 
@@ -66,7 +67,10 @@ def one_token_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 PLANTED: dict[str, tuple[Patch, Scene, str]] = {
     "no fence in settle": (text(finish.SQL, "finish", FENCE, ""), zombies.late_completion, "stale"),
-    "no fence in a completion": (text(finish.SQL, "complete", PAIRS, f"or {PAIRS[4:]}"), zombies.late_completion, "stale"),
+    "no fence in a completion": (text(finish.SQL, "complete_claimed", ONE, ""), zombies.late_completion, "stale"),
+    "no fence in a completion of several claims": (
+        text(finish.SQL, "complete", PAIRS, f"or {PAIRS[4:]}"), zombies.late_completion_among_others, "stale",
+    ),
     "no fence where a step ends": (
         text(ended.SQL, "complete_steps", PAIRS, f"or {PAIRS[4:]}"), zombies.late_completion_of_a_step, "stale",
     ),
@@ -82,7 +86,7 @@ PLANTED: dict[str, tuple[Patch, Scene, str]] = {
     ),
     "delete before history insert": (delete_first, zombies.a_life, "lost"),
     "history without delete": (
-        text(finish.SQL, "complete", "delete from weft.tasks as t\n    where", "update weft.tasks as t set "
+        text(finish.SQL, "complete_claimed", "delete from weft.tasks as t\n    where", "update weft.tasks as t set "
              "state = 'ready', lease_token = null where"), zombies.a_life, "double",
     ),
     "tokens that repeat": (one_token_for_ever, zombies.late_completion, "leases"),
@@ -96,8 +100,8 @@ PLANTED: dict[str, tuple[Patch, Scene, str]] = {
 }  # fmt: skip
 
 SCENES = [
-    zombies.late_completion, zombies.late_completion_of_a_step, zombies.late_failure, zombies.late_heartbeat,
-    zombies.line_beside_a_rescue, zombies.a_life,
+    zombies.late_completion, zombies.late_completion_among_others, zombies.late_completion_of_a_step, zombies.late_failure,
+    zombies.late_heartbeat, zombies.line_beside_a_rescue, zombies.a_life,
     zombies.two_claims_under_a_limit_of_one, zombies.two_leaders_in_turn, zombies.an_enqueue_that_fails,
 ]  # fmt: skip
 

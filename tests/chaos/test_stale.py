@@ -110,6 +110,12 @@ async def end_with_the_lock(tx: Tx, stale: Claimed) -> bool:
     return bool(await finish.finish_held(tx, [late], held=[]))
 
 
+async def end_among_others(tx: Tx, stale: Claimed) -> bool:
+    """In a batch with what somebody else claimed."""
+    ids, tokens = [stale.id, str(uuid.uuid4())], [stale.token, str(uuid.uuid4())]
+    return stale.id in await finish.complete(tx, ids=ids, tokens=tokens, results=['"too late"', None], started=[None, None])
+
+
 async def end_with_its_step(tx: Tx, stale: Claimed) -> bool:
     """The same, where its step ends with it."""
     return bool(await ended.complete(tx, [Completed(stale.id, stale.token, '"too late"', None)]))
@@ -128,12 +134,15 @@ Call = Callable[[Tx, Claimed], Awaitable[bool]]
 CALLS: dict[str, Call] = {
     "log": write_log, "progress": report, "heartbeat": extend, "fetch": fetch, "verify": verify, "give back": give_back,
     "settle with a run's lock": end_with_the_lock, "settle with its step": end_with_its_step,
+    "settle among others": end_among_others,
     **{f"settle: {how}": ends(how) for how in HOWS},
     **{f"settle for HTTP, {'signed' if signed else 'by its ids'}: {how}": ends_over_http(how, signed)
        for how in HOWS for signed in (True, False)},
 }  # fmt: skip
 
-FENCED = {"finish", "finish_held", "complete", "requeue", "report_progress", "write_logs", "extend_leases"}
+FENCED = {
+    "finish", "finish_held", "complete", "complete_claimed", "requeue", "report_progress", "write_logs", "extend_leases",
+}  # fmt: skip
 """Statements that write on the word of whoever has the lease."""
 
 OF_OTHERS = {

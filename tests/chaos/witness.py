@@ -75,7 +75,7 @@ class Witness:
 
     async def enqueue(self, app: App, count: int = 1, **options: object) -> list[str]:
         """Tasks for the checker, one by one, each with a key; whatever the answer, it is noted."""
-        payload = {name: options.pop(name) for name in ("fail", "seconds", "first", "padding") if name in options}
+        payload = {name: options.pop(name) for name in ("fail", "seconds", "first", "padding", "meet") if name in options}
         made = []
         for _ in range(count):
             key = uuid.uuid4().hex

@@ -55,14 +55,17 @@ class Stage:
         async with self.database.tx() as tx:
             await rescue._end(tx, [held.id], how="lost", why="its worker died")
 
-    async def end(self, held: Claimed, how: outcome.How = "completed") -> None:
+    async def end(self, held: Claimed, how: outcome.How = "completed", *, beside: Claimed | None = None) -> None:
+        """`beside`: together with another one."""
         text = json.dumps({"attempt": held.attempt})
         error = json.dumps({"type": "Error", "message": f"attempt {held.attempt}"})
         facts = {"result": text} if how == "completed" else {"error": error, "delay": 0}
+        both = [held] if beside is None else [held, beside]
         if how == "completed":
-            self.witness.note("end", held)
+            for one in both:
+                self.witness.note("end", one)
         async with self.database.once() if how == "completed" else self.database.tx() as tx:
-            await settle.settle(tx, [outcome.Outcome(held, how, **facts)])  # type: ignore[arg-type]
+            await settle.settle(tx, [outcome.Outcome(one, how, **facts) for one in both])  # type: ignore[arg-type]
 
 
 async def late_completion(witness: Witness) -> None:
@@ -73,6 +76,17 @@ async def late_completion(witness: Witness) -> None:
         await stage.lose(stale)
         await stage.claim()
         await stage.end(stale)
+
+
+async def late_completion_among_others(witness: Witness) -> None:
+    """The same in a batch with one that is still held: those of several claims are ended by a statement of their own."""
+    async with Stage(witness) as stage:
+        await stage.put()
+        stale = await stage.claim()
+        await stage.lose(stale)
+        await stage.claim()
+        await stage.put()
+        await stage.end(stale, beside=await stage.claim())
 
 
 async def late_completion_of_a_step(witness: Witness) -> None:

@@ -42,3 +42,19 @@ async def test_a_second_flush_that_breaks_ends_the_reporter_loudly() -> None:
     broken.go_on.set()
     with pytest.raises(ZeroDivisionError):
         await asyncio.wait_for(running, 30)
+
+
+def _of(tokens: str) -> list[Outcome]:
+    return [Outcome(Held(f"{n}", "org", "mail", token, 1, 0, 0, None, None, None, None), "completed")
+            for n, token in enumerate(tokens)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tokens", "count"), [("", 0), ("a", 1), ("aaab", 3), ("aabb", 2), ("abbb", 4), ("abab", 4), ("aaaa", 4)]
+)
+def test_those_of_one_claim_are_settled_by_themselves_if_they_are_most(tokens: str, count: int) -> None:
+    assert reporter.portion(_of(tokens)) == count
+
+
+def test_no_more_than_a_batch_is_settled_at_once() -> None:
+    assert reporter.portion(_of("a" * (reporter.BATCH + 1))) == reporter.BATCH

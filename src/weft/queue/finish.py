@@ -83,10 +83,13 @@ async def complete(
 ) -> set[str]:
     """The common case of `finish`: all of them succeeded, each is there once and has no run. Answers those that were still
     held with their token."""
-    row = await tx.row(SQL.complete, {
-        "ids": arrays.uuids(ids), "tokens": arrays.uuids(tokens), "results": arrays.quoted(results),
-        "started": arrays.floats(started), "expected": len(ids),
-    })  # fmt: skip
+    common = {
+        "ids": arrays.uuids(ids), "results": arrays.quoted(results), "started": arrays.floats(started), "expected": len(ids)
+    }  # fmt: skip
+    if len(set(tokens)) == 1:
+        row = await tx.row(SQL.complete_claimed, {**common, "token": tokens[0]})
+    else:
+        row = await tx.row(SQL.complete, {**common, "tokens": arrays.uuids(tokens)})
     assert row is not None  # an aggregate always answers
     count, found = row
     return set(ids) if count == len(ids) else set(found or ())

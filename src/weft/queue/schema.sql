@@ -71,7 +71,9 @@ with (
     autovacuum_vacuum_insert_threshold = 100000,
     autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 50000,
-    autovacuum_vacuum_cost_delay = 0
+    autovacuum_vacuum_cost_delay = 0,
+    -- room for the version that a claim writes: on another page it is locked and logged once more, and logged as a whole
+    fillfactor = 45
 );
 
 -- The claim order. A lane of one org is a range of this index.

@@ -27,10 +27,20 @@ log = logging.getLogger("weft.worker")
 BATCH = 1000
 """Outcomes per statement."""
 
+_GATHERING = 0.01
+"""Seconds at most: while many handlers run, every turn of the loop ends one of them."""
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _PATIENCE = 30.0
 """How long a worker that stops tries to settle: longer than a lease, so that the rest is rescued."""
+
+
+def portion(outcomes: Sequence[Outcome]) -> int:
+    """How many to settle at once: a batch; if most of it is of one claim, only those, because that is quicker (`complete`)."""
+    most = min(len(outcomes), BATCH)
+    token = outcomes[0].task.token if outcomes else ""
+    same = next((number for number in range(most) if outcomes[number].task.token != token), most)
+    return same if same * 2 >= most else most
 
 
 class Reporter(abc.ABC):
@@ -107,10 +117,10 @@ class Reporter(abc.ABC):
                 await asyncio.shield(self._second)
 
     async def _gather(self) -> None:
-        """Tasks of a run that end within the same turns of the loop are settled together: one after another they would wait
-        for the run's lock. Handlers that wait for anything are not waited for."""
-        known = 0
-        while known < len(self._outcomes) < BATCH and self._outcomes[0].task.run_id is not None:
+        """Tasks that end within the same turns of the loop are settled together: a statement costs something by itself, and
+        those of a run would wait for its lock, one after another. Handlers that wait for anything are not waited for."""
+        known, until = 0, time.monotonic() + _GATHERING
+        while known < len(self._outcomes) < BATCH and time.monotonic() < until:
             known = len(self._outcomes)
             await asyncio.sleep(0)
 
@@ -123,7 +133,8 @@ class Reporter(abc.ABC):
             return
 
     async def _flush(self) -> None:
-        outcomes, self._outcomes = self._outcomes[:BATCH], self._outcomes[BATCH:]
+        count = portion(self._outcomes)
+        outcomes, self._outcomes = self._outcomes[:count], self._outcomes[count:]
         lines, self._lines = self._lines, []
         self._writing_lines = self._writing_lines or bool(lines)
         pause = _FIRST_PAUSE

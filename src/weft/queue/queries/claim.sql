@@ -96,8 +96,9 @@ claimed as (
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
-    select 'tasks', 'UPDATE', case when count(*) <= 100 then (select array_agg(f.id) from claimed as f) end
-    from claimed as c
+    select 'tasks', 'UPDATE', case when count(*) <= 100 then (select array_agg(c.id) from claimed as c) end
+    -- counted by their places: the rows themselves are wide, and most claims have many
+    from picked as p
     having count(*) > 0
 )
 select c.id::text, c.org_id::text, c.kind, c.payload::text, c.attempt, c.lane, c.urgency, c.run_at, c.rest

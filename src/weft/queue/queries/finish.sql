@@ -77,20 +77,10 @@ select
 from gone as g;
 
 -- The common case: all of them succeeded, and no run is told. A seventh of the cost of `finish` is saved by one walk along
--- the primary key instead of one for each, and by not asking of each how it ended. `is true` keeps the fence a table of pairs
--- that is looked up, and the full join can only be done by hashing: as a join, either was planned as a loop in a loop, a
--- million comparisons for a thousand tasks, where the statistics had been taken with one row in the table.
--- name: complete
-with gone as (
-    delete from weft.tasks as t
-    where t.id = any(%(ids)s::uuid[])
-        and ((t.id, t.lease_token) in (
-            select v.id, v.token
-            from unnest(%(ids)s::uuid[], %(tokens)s::uuid[]) as v (id, token)
-        )) is true
-        and t.run_id is null
-    returning t.*
-),
+-- the primary key instead of one for each, and by not asking of each how it ended. The full join can only be done by hashing:
+-- as a plain one it was planned as a loop in a loop, a million comparisons for a thousand tasks, where the statistics had been
+-- taken with one row in the table.
+-- piece: completed
 kept as (
     insert into weft.task_history (
         id, org_id, kind, queue, lane, payload, state, urgency, attempt, uncounted, losses, max_attempts, created_at, run_at,
@@ -112,9 +102,43 @@ kept as (
         on v.id = g.id
     where coalesce(g.state, '') <> ''
 ),
--- use: feed
-select count(*), case when count(*) < %(expected)s then (select array_agg(f.id::text) from gone as f) end
-from gone as g;
+counted as materialized (
+    select count(*) as number
+    from gone as g
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'tasks', 'UPDATE', case when n.number <= 100 then (select array_agg(g.id) from gone as g) end
+    from counted as n
+    where n.number > 0
+)
+select n.number, case when n.number < %(expected)s then (select array_agg(g.id::text) from gone as g) end
+from counted as n
+
+-- `is true` keeps the fence a table of pairs that is looked up: see the full join.
+-- name: complete
+with gone as (
+    delete from weft.tasks as t
+    where t.id = any(%(ids)s::uuid[])
+        and ((t.id, t.lease_token) in (
+            select v.id, v.token
+            from unnest(%(ids)s::uuid[], %(tokens)s::uuid[]) as v (id, token)
+        )) is true
+        and t.run_id is null
+    returning t.*
+),
+-- use: completed
+
+-- All of them were claimed together: then one comparison is the fence.
+-- name: complete_claimed
+with gone as (
+    delete from weft.tasks as t
+    where t.id = any(%(ids)s::uuid[])
+        and t.lease_token = %(token)s
+        and t.run_id is null
+    returning t.*
+),
+-- use: completed
 
 -- The same for those who hold runs' locks: these are not told, but whoever ends their tasks is. A row for each task.
 -- name: finish_held

@@ -1,0 +1,2 @@
+-- @down
+alter table weft.tasks reset (fillfactor);
