@@ -21,6 +21,7 @@ from weft.queue.lease import Line
 from weft.queue.model import Claimed
 from weft.settle import settle
 from weft.settle.outcome import Outcome
+from weft.worker.courtesy import Courtesy
 
 log = logging.getLogger("weft.worker")
 
@@ -38,7 +39,7 @@ class Reporter(abc.ABC):
 
     def __init__(
         self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
-        wake: Callable[[], None],
+        wake: Callable[[], None], courtesy: Courtesy | None = None,
     ) -> None:  # fmt: skip
         self._on_settled = on_settled
         self._on_lost = on_lost
@@ -52,6 +53,7 @@ class Reporter(abc.ABC):
         self._second: asyncio.Task[None] | None = None
         self._flushing = 0
         self.settled = 0
+        self._courtesy = courtesy or Courtesy()
 
     @property
     def idle(self) -> bool:
@@ -123,7 +125,8 @@ class Reporter(abc.ABC):
             return
 
     async def _flush(self) -> None:
-        outcomes, self._outcomes = self._outcomes[:BATCH], self._outcomes[BATCH:]
+        batch = self._courtesy.portion(BATCH)
+        outcomes, self._outcomes = self._outcomes[:batch], self._outcomes[batch:]
         lines, self._lines = self._lines, []
         self._writing_lines = self._writing_lines or bool(lines)
         pause = _FIRST_PAUSE
@@ -132,7 +135,8 @@ class Reporter(abc.ABC):
         try:
             while True:
                 try:
-                    await self._settle(outcomes, lines)
+                    async with self._courtesy.bulk():
+                        await self._settle(outcomes, lines)
                     return
                 except (errors.Unavailable, errors.OutcomeUnknown) as error:
                     # settling again is harmless: the token fences it, and a repeated finish gets the same answer
@@ -167,9 +171,9 @@ class DatabaseReporter(Reporter):
 
     def __init__(
         self, database: Database, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
-        wake: Callable[[], None], taker: Taker | None = None,
+        wake: Callable[[], None], courtesy: Courtesy | None = None, taker: Taker | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(on_settled=on_settled, on_lost=on_lost, wake=wake)
+        super().__init__(on_settled=on_settled, on_lost=on_lost, wake=wake, courtesy=courtesy)
         self._database = database
         self._taker = taker
 
