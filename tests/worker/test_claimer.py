@@ -17,8 +17,8 @@ from weft.worker.serves import Serves
 SERVES = Serves(node_id=NODE, kinds=["mail"], queues=frozenset(), capabilities=frozenset())
 
 
-def made(database: Database, *, soon: int = 10) -> Claimer:
-    claimer = Claimer(database, serves=SERVES, buffer=Buffer(), room=lambda: 100, soon=lambda: soon)
+def made(database: Database, *, soon: int = 10, room: int = 100) -> Claimer:
+    claimer = Claimer(database, serves=SERVES, buffer=Buffer(), room=lambda: room, soon=lambda: soon)
     claimer._wakefulness.asleep = True
     return claimer
 
@@ -137,6 +137,17 @@ async def test_what_was_named_in_a_flood_and_not_asked_for_is_claimed_when_it_is
     await asyncio.wait_for(claimer._wait(3600), 30)
     await claimer.once()
     assert left in waiting(claimer)
+
+
+async def test_bulk_claims_are_small_while_somebody_comes_with_a_little(database: Database) -> None:
+    claimer = made(database, room=2000)
+    await put(database, 700)
+    claimer._flood.set()
+    claimer._courtesy.came(time.monotonic() + 1_000_000)
+    first = await claimer.once()
+    assert 0 < first < 300
+    claimer._flood.clear()
+    assert await claimer.once() == 700 - first
 
 
 @pytest.mark.parametrize(("soon", "got"), [(10, 2), (0, 1), (-1, 0)])
