@@ -4,9 +4,9 @@ Large portions drain a flood fast, and are what a task of somebody else waits fo
 the commit of its many rows, the loop that reads them. So while such tasks come, and for a second after each, portions are
 small, one bulk statement is in flight at a time, and a few runners are kept free.
 
-With two processors for all and a flood of no-ops the wait's p99 was 20 to 26 ms (3 alone); 11 to 14 with wake-ups and small
-portions, 5 to 10 with one bulk statement at a time as well, which costs such a flood a third of its rate. In single trials
-portions of 80 were no better and much slower, 300 were worse, and a pause of a millisecond after each statement changed little.
+With two processors for all and a flood of no-ops the wait's p99 was 20 to 26 ms (3 to 7 alone); 11 to 14 with wake-ups and
+small portions; 5 to 12 with one bulk statement at a time as well, which costs such a flood a third of its rate. In a few
+trials portions of 80 or 300 were no better, nor was a pause of a millisecond after each statement.
 """
 
 import asyncio
