@@ -12,7 +12,8 @@ import uvloop
 from bench.weft_app import app, noop
 from weft.base import ids
 from weft.worker.buffer import Buffer
-from weft.worker.claimer import Claimer, Serves
+from weft.worker.claimer import Claimer
+from weft.worker.serves import Serves
 
 
 async def claims(count: int, size: int) -> None:

@@ -52,3 +52,21 @@ def test_many_that_come_one_by_one_are_as_heavy_as_many_at_once() -> None:
 def test_a_trickle_is_not_heavy() -> None:
     worker = _asleep()
     assert not any(worker.much(1, n / 50) for n in range(500))
+
+
+def test_very_many_notifications_disturb_and_a_few_do_not() -> None:
+    worker = _asleep()
+    for n in range(100):
+        worker.heard(n / 100)
+    assert not worker.disturbed(1.0) and worker.undisturbed(1.0)
+    for n in range(OFTEN):
+        worker.heard(2.0 + n / (2 * OFTEN))
+    assert worker.disturbed(2.5) and not worker.undisturbed(2.5)
+
+
+def test_who_was_disturbed_tries_again_after_a_while() -> None:
+    worker = _asleep()
+    for n in range(OFTEN):
+        worker.heard(n / (2 * OFTEN))
+    assert not worker.disturbed(5.0) and not worker.undisturbed(5.0)
+    assert worker.undisturbed(60.0)

@@ -24,7 +24,8 @@ def pops(buffer: Buffer) -> list[str]:
 
 
 orgs = st.sampled_from("abc")
-steps = st.lists(st.one_of(st.lists(orgs, max_size=8), st.just("pop"), st.just("like"), st.just("drain")), max_size=40)
+words = st.sampled_from(["pop", "kept", "like", "drain", "fresh"])
+steps = st.lists(st.one_of(st.lists(orgs, max_size=8), words), max_size=40)
 
 
 @given(steps)
@@ -33,9 +34,12 @@ def test_nothing_is_lost_nothing_comes_twice_and_each_org_keeps_its_order(steps:
     put: dict[str, list[str]] = {}
     got: list[Claimed] = []
     number = 0
+    fresh = False
     for step in steps:
-        if step == "pop":
-            got += [one] if (one := buffer.pop()) is not None else []
+        if step in ("pop", "kept"):
+            got += [one] if (one := buffer.pop(only_fresh=step == "kept")) is not None else []
+        elif step == "fresh":
+            fresh = not fresh
         elif step == "like":
             if (first := buffer.pop()) is not None:
                 more = buffer.pop_like(first, at_most=3)
@@ -50,7 +54,7 @@ def test_nothing_is_lost_nothing_comes_twice_and_each_org_keeps_its_order(steps:
                 number += 1
                 new.append(task(org, number))
                 put.setdefault(org, []).append(new[-1].id)
-            buffer.put(new)
+            buffer.put(new, fresh=fresh)
         assert len(buffer) == number - len(got)
     got += buffer.drain()
     assert {org: [one.id for one in got if one.org == org] for org in put} == put
@@ -79,6 +83,28 @@ def test_whoever_comes_new_is_next() -> None:
     assert buffer.pop() is not None
     buffer.put([task("b", 1)])
     assert pops(buffer) == ["b1", "a1", "a2"]
+
+
+def test_who_comes_with_a_little_has_one_before_all_others_and_then_turns_like_everybody() -> None:
+    buffer = Buffer()
+    buffer.put([task("a", number) for number in range(4)])
+    buffer.put([task("b", 0), task("b", 1), task("c", 0)], fresh=True)
+    buffer.put([task("d", 0)])
+    assert buffer.fresh
+    assert pops(buffer) == ["b0", "c0", "d0", "a0", "b1", "a1", "a2", "a3"]
+    assert not buffer.fresh
+
+
+def test_runners_that_are_kept_get_nothing_else() -> None:
+    buffer = Buffer()
+    buffer.put([task("a", 0), task("a", 1)])
+    assert buffer.pop(only_fresh=True) is None
+    buffer.put([task("b", 0), task("b", 1)], fresh=True)
+    buffer.put([task("a", 2)], fresh=True)  # it has something here already
+    buffer.put_first([task("c", 0)])
+    kept = [buffer.pop(only_fresh=True) for _ in range(3)]
+    assert [one and one.id for one in kept] == ["c0", "b0", None]
+    assert len(buffer) == 4
 
 
 def test_a_batch_takes_only_the_same_kind_and_nothing_beside_a_suspect() -> None:

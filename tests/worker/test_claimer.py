@@ -11,13 +11,14 @@ from weft.access import orgs
 from weft.db.database import Database
 from weft.queue import claim
 from weft.worker.buffer import Buffer
-from weft.worker.claimer import Claimer, Serves
+from weft.worker.claimer import Claimer
+from weft.worker.serves import Serves
 
 SERVES = Serves(node_id=NODE, kinds=["mail"], queues=frozenset(), capabilities=frozenset())
 
 
-def made(database: Database) -> Claimer:
-    claimer = Claimer(database, serves=SERVES, buffer=Buffer(), room=lambda: 100, soon=lambda: 10)
+def made(database: Database, *, soon: int = 10, room: int = 100) -> Claimer:
+    claimer = Claimer(database, serves=SERVES, buffer=Buffer(), room=lambda: room, soon=lambda: soon)
     claimer._wakefulness.asleep = True
     return claimer
 
@@ -108,6 +109,86 @@ async def test_keyed_work_that_was_taken_or_blocked_is_not_walked_again(database
     assert mark.id == last
 
 
+async def test_in_a_flood_what_a_wake_up_names_is_claimed_beside_the_bulk_and_comes_first(database: Database) -> None:
+    claimer = made(database)
+    async with database.tx() as tx:
+        other = await hands.new_org(tx, "other")
+    await put(database, 300)
+    await claimer.once()
+    claimer._flood.set()
+    [light] = await put(database, org=other)
+    claimer.nudge(f"{other} default")
+    await claimer.once()
+    assert light not in [task.id for line in claimer._buffer._orgs.values() for task in line]
+    assert await claimer._scout.ask_named() == 1 and not claimer._scout.named
+    first = claimer._buffer.pop(only_fresh=True)
+    assert first is not None and first.id == light and claimer._courtesy.due
+
+
+async def test_what_was_named_in_a_flood_and_not_asked_for_is_claimed_when_it_is_over(database: Database) -> None:
+    claimer = made(database)
+    await put(database)
+    await claimer.once()
+    claimer._flood.set()
+    [left] = await put(database, queue="another")
+    claimer.nudge(f"{ORG} another")
+    await claimer.once()
+    claimer._flood.clear()
+    await asyncio.wait_for(claimer._wait(3600), 30)
+    await claimer.once()
+    assert left in waiting(claimer)
+
+
+async def test_bulk_claims_are_small_while_somebody_comes_with_a_little(database: Database) -> None:
+    claimer = made(database, room=2000)
+    await put(database, 700)
+    claimer._flood.set()
+    claimer._courtesy.came(time.monotonic() + 1_000_000)
+    first = await claimer.once()
+    assert 0 < first < 300
+    claimer._flood.clear()
+    assert await claimer.once() == 700 - first
+
+
+@pytest.mark.parametrize(("soon", "got"), [(10, 2), (0, 1), (-1, 0)])
+async def test_where_no_runner_is_about_to_be_free_one_of_theirs_is_next_all_the_same(
+    database: Database, soon: int, got: int
+) -> None:
+    """Bulk claims leave them out. But where nothing may be claimed at all, nothing is."""
+    claimer = made(database, soon=soon)
+    async with database.tx() as tx:
+        other = await hands.new_org(tx, "other")
+    await put(database, 300)
+    await put(database, org=other)
+    await claimer.once()
+    claimer._buffer.pop(), claimer._buffer.pop()
+    claimer._flood.set()
+    await put(database, 2, org=other)
+    assert await claimer.once() > 0  # one bulk claim
+    assert await claimer._scout.ask_all() == got
+    assert await claimer._scout.ask_all() == 0
+
+
+async def test_who_floods_is_left_to_the_bulk_even_if_it_is_named(database: Database) -> None:
+    claimer = made(database)
+    await put(database, 300)
+    await claimer.once()
+    claimer._flood.set()
+    claimer.nudge(f"{ORG} default")
+    before = claimer.claims
+    assert await claimer._scout.ask_named() == 0 and claimer.claims == before
+    assert claimer._nudged.is_set()
+
+
+async def test_a_flood_that_lies_there_is_no_reason_to_hear_of_nothing(database: Database) -> None:
+    claimer = made(database)
+    for _ in range(3):
+        assert await claimer._note(1000) is False
+    assert claimer.asleep and claimer._flood.is_set() and not claimer.resting
+    claimer._wakefulness.asleep = False
+    assert await claimer._note(1000) is True and claimer.asleep
+
+
 @pytest.mark.parametrize("part", ["_run_special", "_run_scout"])
 async def test_a_part_of_the_claimer_that_breaks_ends_it_loudly(
     database: Database, monkeypatch: pytest.MonkeyPatch, part: str
@@ -115,7 +196,7 @@ async def test_a_part_of_the_claimer_that_breaks_ends_it_loudly(
     claimer = made(database)
     broken = "claim_special" if part == "_run_special" else "_claim"
 
-    async def breaks(*_: object) -> int:
+    async def breaks(*_: object, **__: object) -> int:
         raise ZeroDivisionError
 
     await claimer.once()

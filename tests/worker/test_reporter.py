@@ -1,6 +1,7 @@
 """The reporter beside everything else: what it cannot settle, nobody else knows of."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from weft.queue.lease import Line
 from weft.settle.outcome import Held, Outcome
 from weft.worker import reporter
+from weft.worker.courtesy import Courtesy
 from weft.worker.reporter import Reporter
 
 OUTCOME = Outcome(Held("id", "org", "mail", "token", 1, 0, 0, None, None, None, None), "completed")
@@ -58,3 +60,33 @@ def test_those_of_one_claim_are_settled_by_themselves_if_they_are_most(tokens: s
 
 def test_no_more_than_a_batch_is_settled_at_once() -> None:
     assert reporter.portion(_of("a" * (reporter.BATCH + 1))) == reporter.BATCH
+    assert reporter.portion(_of("aaab"), most=2) == 2
+
+
+class Noting(Reporter):
+    """Keeps how many it was told to settle at once."""
+
+    def __init__(self, courtesy: Courtesy) -> None:
+        super().__init__(on_settled=lambda _: None, on_lost=lambda _: None, wake=lambda: None, courtesy=courtesy)
+        self.batches: list[int] = []
+
+    async def _settle(self, outcomes: Sequence[Outcome], lines: Sequence[Line]) -> None:
+        self.batches.append(len(outcomes))
+        await asyncio.sleep(0)
+
+
+async def test_batches_are_small_while_somebody_comes_with_a_little_and_all_is_settled_all_the_same() -> None:
+    courtesy = Courtesy()
+    courtesy.came(time.monotonic() + 1_000_000)
+    for flood in (True, False):
+        noting = Noting(courtesy)
+        if flood:
+            courtesy.flood.set()
+        else:
+            courtesy.flood.clear()
+        for _ in range(reporter.BATCH):
+            noting.add(OUTCOME)
+        noting.finish()
+        await asyncio.wait_for(noting.run(), 30)
+        assert sum(noting.batches) == reporter.BATCH
+        assert (max(noting.batches) < reporter.BATCH) is flood

@@ -131,12 +131,25 @@ def test_a_lane_without_work_is_forgotten_after_a_minute() -> None:
     assert not known
 
 
-def test_while_others_look_after_the_rest_only_full_lanes_are_asked() -> None:
+def test_while_others_look_after_the_rest_only_lanes_with_much_are_asked() -> None:
     known = warm("flood", "light")
     known.took(known.shares(100), [claimed("flood", n) for n in range(50)], now=1.0)
-    assert [take.lane.org for take in known.shares(100, only_full=True)] == ["flood"]
-    known.took(known.shares(100, only_full=True), [], now=2.0)
-    assert {take.lane.org for take in known.shares(100, only_full=True)} == {"flood", "light"}
+    assert [take.lane.org for take in known.shares(100, only_deep=True)] == ["flood"]
+    # that a look saw something of it does not make it much: in a bulk claim it would wait for the whole of that
+    known.found([lane("flood"), lane("light")], special=[], now=2.0)
+    assert [take.lane.org for take in known.shares(100, only_deep=True)] == ["flood"]
+    known.took(known.shares(100, only_deep=True), [], now=2.0)
+    assert {take.lane.org for take in known.shares(100, only_deep=True)} == {"flood", "light"}
+
+
+def test_who_comes_with_a_little_is_told_from_who_has_come_to_the_end_of_much() -> None:
+    known = warm("flood", "light")
+    takes = known.shares(4)
+    assert known.took(takes, [claimed("flood", 0), claimed("flood", 1), claimed("light", 0)], now=1.0)
+    assert known.deep(lane("flood")) and not known.deep(lane("light")) and not known.deep(lane("unknown"))
+    assert not known.took(known.shares(4), [claimed("flood", 2)], now=2.0)
+    assert not known.took(known.shares(4), [], now=3.0)
+    assert known.took(known.named([("default", "light")], room=5, now=4.0), [claimed("light", 1)], now=4.0)
 
 
 @given(st.integers(0, 10_000))

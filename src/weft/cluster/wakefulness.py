@@ -2,6 +2,8 @@
 
 Awake after a second of heavy work, asleep after a second without. A trickle is no reason to be called awake: each of
 its tasks should be told of. So many that every one of them would make commits wait is heavy, even if they come one by one.
+A worker that counts what it hears can tell a flood that lies there from one that comes in: of the former, however large, it
+need hear nothing, but of others' tasks beside it.
 """
 
 HEAVY = 50
@@ -11,6 +13,7 @@ OFTEN = 500
 """Tasks a second. With fewer, whoever polls finds nothing most of the time, and they would start later than when told of."""
 
 _WINDOW = 0.2
+_UNDISTURBED = 10.0
 
 _AWAKE_FOR = 1.0
 _POLL_ASLEEP = 1.9
@@ -28,6 +31,9 @@ class Wakefulness:
         self._counted = -float("inf")
         self._count = 0
         self._rate = 0.0
+        self._heard = 0
+        self._heard_since = -float("inf")
+        self._disturbed = -float("inf")
 
     def much(self, got: int, now: float) -> bool:
         """Whether a claim that got so many is heavy work, by itself or after those before it."""
@@ -43,6 +49,22 @@ class Wakefulness:
             self._heavy_since = now
         self._heavy = now
         return self.asleep and now - self._heavy_since > _AWAKE_FOR
+
+    def heard(self, now: float) -> None:
+        """A notification came."""
+        if now - self._heard_since >= _WINDOW:
+            self._heard, self._heard_since = 0, now
+        self._heard += 1
+        if self._heard >= OFTEN * _WINDOW:
+            self._disturbed = now
+
+    def disturbed(self, now: float) -> bool:
+        """Whether there were very many just now."""
+        return now - self._disturbed < _WINDOW
+
+    def undisturbed(self, now: float) -> bool:
+        """Whether there were not for so long that it may be tried again, though there is heavy work."""
+        return now - self._disturbed > _UNDISTURBED
 
     def rested(self, now: float) -> bool:
         """Whether there was no heavy work for a second."""

@@ -1,4 +1,7 @@
-"""The local buffer: claimed tasks that no runner has taken yet. Orgs take turns, each in its own order."""
+"""The local buffer: claimed tasks that no runner has taken yet. Orgs take turns, each in its own order.
+
+First comes what holds a place under a limit, then one task of each org that came with a little, then the turns of all.
+"""
 
 import asyncio
 from collections import deque
@@ -13,6 +16,7 @@ class Buffer:
     def __init__(self) -> None:
         self._orgs: dict[str, deque[Claimed]] = {}
         self._turns: deque[str] = deque()
+        self._fresh: deque[str] = deque()
         self._first: deque[Claimed] = deque()
         self._count = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -33,14 +37,23 @@ class Buffer:
         """Whose work waits here."""
         return self._orgs.keys()
 
-    def put(self, tasks: Iterable[Claimed]) -> None:
+    @property
+    def fresh(self) -> bool:
+        """Whether there is something that runners are kept for."""
+        return bool(self._first or self._fresh)
+
+    def put(self, tasks: Iterable[Claimed], *, fresh: bool = False) -> None:
+        """`fresh`: these are of orgs that come with a little, while others have much."""
         added = 0
         for task in tasks:
             line = self._orgs.get(task.org)
             if line is None:
                 line = self._orgs[task.org] = deque()
-                # whoever comes new is next, before those who have been served all along
-                self._turns.appendleft(task.org)
+                if fresh:
+                    self._fresh.append(task.org)
+                else:
+                    # whoever comes new is next, before those who have been served all along
+                    self._turns.appendleft(task.org)
             line.append(task)
             added += 1
         self._count += added
@@ -54,12 +67,15 @@ class Buffer:
         self._count += added
         self.wake(min(added, 1))
 
-    def pop(self) -> Claimed | None:
-        """The next task, or None."""
+    def pop(self, *, only_fresh: bool = False) -> Claimed | None:
+        """The next task, or None. `only_fresh`: of those that runners are kept for."""
         if self._first:
             self._count -= 1
             return self._first.popleft()
-        if not self._turns:
+        if self._fresh:
+            # one of theirs goes before all others; if they have more, these have turns like everybody's
+            self._turns.appendleft(self._fresh.popleft())
+        elif only_fresh or not self._turns:
             return None
         org = self._turns[0]
         line = self._orgs[org]
@@ -83,7 +99,7 @@ class Buffer:
         self._count -= len(more)
         if line is not None and not line:
             del self._orgs[first.org]
-            self._turns.remove(first.org)
+            (self._fresh if first.org in self._fresh else self._turns).remove(first.org)
         return more
 
     async def wait(self) -> None:
@@ -100,9 +116,9 @@ class Buffer:
                 self.wake(1)
             raise
 
-    def wake(self, count: int) -> None:
-        """Wakes as many of those who wait. What comes in wakes one, who sees to the others (`Runners`)."""
-        while count > 0 and self._waiting:
+    def wake(self, count: int, *, but: int = 0) -> None:
+        """Wakes as many of those who wait, all but some. What comes in wakes one, who sees to the others (`Runners`)."""
+        while count > 0 and len(self._waiting) > but:
             waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
@@ -114,5 +130,6 @@ class Buffer:
         self._first.clear()
         self._orgs.clear()
         self._turns.clear()
+        self._fresh.clear()
         self._count = 0
         return left

@@ -2,10 +2,11 @@
 
 Lanes it has seen lately are *warm*: every claim asks all of them at once. A wake-up names the lane, and then that one
 alone is asked. Once a second, or more often while nobody notifies it, a *look* finds lanes it does not know. With nothing
-to do it sleeps until a wake-up or the poll; a worker that sleeps says so in its node row, and then enqueues notify.
+to do it sleeps until a wake-up or the poll. Unless very many tasks come in, its node row says that it is asleep, and then
+enqueues notify.
 
     plain   ── bulk claims into the buffer, as long as there is room
-    scout   ── while there is a flood: a few of those who have nothing in the buffer, beside the bulk
+    scout   ── while there is a flood: what wake-ups name, and a few of those who have nothing in the buffer (`scout.py`)
     special ── work under limits and keys, which takes several statements
 """
 
@@ -14,7 +15,6 @@ import dataclasses
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import TypedDict
 
 from weft.base import crash, errors, ids
 from weft.cluster import nodes
@@ -27,6 +27,9 @@ from weft.queue.model import Claimed
 from weft.settle import rescue
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
+from weft.worker.courtesy import Courtesy
+from weft.worker.scout import Scout
+from weft.worker.serves import Serves
 from weft.worker.warm import BATCH, Place, WarmLanes, bite, portion
 
 log = logging.getLogger("weft.worker")
@@ -38,39 +41,19 @@ _LOOK_RARELY = 30.0
 _LOOK_SHARE = 20
 """A look may cost this part of the time between two."""
 _LOOK_CHEAP = 0.05
-_SCOUT_EVERY = 0.005
 _WAIT_FOR_ROOM = 0.02
 _POLL_BUSY = 0.002
 _AFTER_AN_ERROR = 0.5
 _SPECIAL_PAUSE = 0.005
 
 
-class LanesServed(TypedDict):
-    queues: frozenset[str]
-    capabilities: frozenset[str]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Serves:
-    """What a worker can do."""
-
-    node_id: str
-    kinds: Sequence[str]
-    queues: frozenset[str]
-    capabilities: frozenset[str]
-
-    @property
-    def lanes(self) -> LanesServed:
-        """As `lanes.served` takes it."""
-        return {"queues": self.queues, "capabilities": self.capabilities}
-
-
 class Claimer:
     """Runs until cancelled."""
 
     def __init__(
-        self, database: Database, *, serves: Serves, buffer: Buffer, room: Callable[[], int], soon: Callable[[], int]
-    ) -> None:
+        self, database: Database, *, serves: Serves, buffer: Buffer, room: Callable[[], int], soon: Callable[[], int],
+        courtesy: Courtesy | None = None,
+    ) -> None:  # fmt: skip
         self._database = database
         self._serves = serves
         self._buffer = buffer
@@ -80,7 +63,6 @@ class Claimer:
         self._warm = WarmLanes()
         self._special: list[Lane] = []
         self._special_marks: limits.Marks = {}
-        self._named: set[Place] = set()  # lanes that wake-ups told of since the last round
         self._unnamed = False  # something else told us to look
         self._look_now = False
         self._looked = 0.0
@@ -90,7 +72,8 @@ class Claimer:
         self._turn = 0
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
-        self._flood = asyncio.Event()
+        self._courtesy = courtesy or Courtesy()
+        self._flood = self._courtesy.flood
         self._wakefulness = Wakefulness()
         self.hears: Callable[[], bool] = lambda: True
         self.claims = 0
@@ -98,11 +81,21 @@ class Claimer:
         self._held: dict[str, int] = {}
         """How many tasks are still out, by the claims that took them under a limit."""
         self._stopped = False
+        self._scout = Scout(
+            warm=self._warm, buffer=buffer, flood=self._flood, soon=soon, hungry=lambda: self._hungry,
+            claim=lambda takes, now: self._claim(takes, now, fresh=True), hears=lambda: self.asleep and self.hears(),
+            found_more=self.nudge, found_special=self._special_found.set,
+        )  # fmt: skip
 
     @property
     def asleep(self) -> bool:
         """Whether enqueues notify us."""
         return self._wakefulness.asleep
+
+    @property
+    def resting(self) -> bool:
+        """Whether there is little to do."""
+        return self.asleep and not self._flood.is_set()
 
     def serve(self, kinds: Sequence[str]) -> None:
         """More kinds than it was made for."""
@@ -114,7 +107,10 @@ class Claimer:
 
     def nudge(self, payload: str | None = None) -> None:
         """There may be work: a notification that says where, a freed runner, a task that became ready again."""
-        hint = wake.parse(payload) if payload is not None else None
+        hint = None
+        if payload is not None:
+            self._wakefulness.heard(time.monotonic())
+            hint = wake.parse(payload)
         if hint is None or hint.org is None:
             if hint is None or not self._serves.queues or hint.queue in self._serves.queues:
                 self._unnamed = True
@@ -122,8 +118,11 @@ class Claimer:
                 self._look_now = self._look_now or hint is not None
                 self._nudged.set()
         elif lanes.served([Lane(hint.lane, hint.org, plain=True)], **self._serves.lanes):
-            self._named.add((hint.lane, hint.org))
-            self._nudged.set()
+            self._scout.named.add((hint.lane, hint.org))
+            if self._flood.is_set():
+                self._scout.tell()
+            else:
+                self._nudged.set()
 
     def settled(self, outcomes: Sequence[Outcome]) -> None:
         """These attempts are over: if they held places under a limit, somebody else may have them now."""
@@ -161,7 +160,7 @@ class Claimer:
         self._nudged.set()
 
     async def run(self) -> None:
-        loops = [asyncio.create_task(one()) for one in (self._run_plain, self._run_special, self._run_scout)]
+        loops = [asyncio.create_task(one()) for one in (self._run_plain, self._run_special, self._scout.run)]
         try:
             # one that breaks ends them all: without it some work would wait until somebody looks why
             await asyncio.wait(loops, return_when=asyncio.FIRST_EXCEPTION)
@@ -207,16 +206,18 @@ class Claimer:
                 await self._wait(self._pause(got))
         # the others, who wait for these, are to end as well
         self._special_found.set()
-        self._flood.set()
+        self._scout.stop()
 
     async def once(self) -> int:
         """One round: claim what wake-ups told of, else from all warm lanes, else look for others. Answers how many."""
         self._nudged.clear()
-        named, self._named = self._named, set()
+        # in a flood these are the scout's
+        named = set() if self._flood.is_set() else self._scout.take_named()
         unnamed, self._unnamed = self._unnamed, False
         now = time.monotonic()
         look_now, self._look_now = self._look_now, False
-        often = _LOOK_EVERY if self.asleep else _LOOK_AWAKE
+        hearing = self.asleep and (self.hears() or not self._flood.is_set())
+        often = _LOOK_EVERY if hearing else _LOOK_AWAKE
         every = min(max(often, _LOOK_SHARE * self._look_cost), _LOOK_RARELY)
         soon = self._look_cost < _LOOK_CHEAP or now - self._looked >= every / 4
         if self._look_cost >= _LOOK_CHEAP and now - self._forgot >= _LOOK_EVERY:
@@ -279,39 +280,23 @@ class Claimer:
         return got + len(named & self._warm.special)
 
     async def _claim_plain(self, now: float) -> int:
-        room = bite(portion(self._room()), hungry=self._hungry)
+        room = self._courtesy.portion(bite(portion(self._room()), hungry=self._hungry))
         if room <= 0:
             return 0
-        # a task in a bulk claim waits for the whole of it: those with little to do are left to the scout
-        got = await self._claim(self._warm.shares(room, only_full=self._flood.is_set()), now)
+        async with self._courtesy.bulk():
+            # a task in a bulk claim waits for the whole of it: those with little to do are left to the scout
+            got = await self._claim(self._warm.shares(room, only_deep=self._flood.is_set()), now)
         self._hungry = not got
         return got
 
-    async def _claim(self, takes: Sequence[Take], now: float) -> int:
+    async def _claim(self, takes: Sequence[Take], now: float, *, fresh: bool = False) -> int:
         if not takes:
             return 0
         tasks = await self._take(takes, kinds=self._serves.kinds)
-        self._warm.took(takes, tasks, now=now)
-        self._buffer.put(tasks)
+        if self._warm.took(takes, tasks, now=now):
+            self._courtesy.came(now)
+        self._buffer.put(tasks, fresh=fresh)
         return len(tasks)
-
-    async def _run_scout(self) -> None:
-        """While there is a flood nobody notifies us, and a bulk claim takes its time: look in on the others meanwhile."""
-        while not self._stopped:
-            await self._flood.wait()
-            await asyncio.sleep(_SCOUT_EVERY)
-            if self._stopped:
-                return
-            if self._hungry and not len(self._buffer):
-                continue  # nothing to be beside of
-            try:
-                # only as many as runners are about to become free for: else other workers may be sooner
-                got = await self._claim(self._warm.newcomers(self._buffer.orgs, room=self._soon()), time.monotonic())
-                if got and self._warm.more:
-                    self.nudge()  # there is more where this came from
-            except errors.WeftError as error:
-                log.warning("cannot look in on the other orgs: %s", error)
-                await asyncio.sleep(_AFTER_AN_ERROR)
 
     async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str]) -> list[Claimed]:
         token = str(ids.token())
@@ -374,8 +359,13 @@ class Claimer:
         if got >= HEAVY or self._room() <= 0:
             self._flood.set()
         if self._wakefulness.much(got, now) or self._room() <= 0:
-            if self._wakefulness.heavy(now):
+            # a flood is no reason to hear of nothing, but to be told of each of very many is
+            if self._wakefulness.heavy(now) and self._wakefulness.disturbed(now):
                 await self._say(asleep=False)
+            elif not self.asleep and self._wakefulness.undisturbed(now):
+                await self._say(asleep=True)
+                self._look_now = True
+                return True
         elif self._wakefulness.rested(now):
             self._flood.clear()
             if not self.asleep:
@@ -393,6 +383,8 @@ class Claimer:
         return _POLL_BUSY if got and not self.asleep else self._wakefulness.poll(hears=self.hears())
 
     async def _wait(self, longest: float) -> None:
+        if self._scout.named and not self._flood.is_set():
+            return  # the scout has left us some
         try:
             async with asyncio.timeout(longest):
                 await self._nudged.wait()

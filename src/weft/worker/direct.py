@@ -16,8 +16,10 @@ from weft.queue.lease import Progress
 from weft.queue.model import Claimed
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
-from weft.worker.claimer import Claimer, Serves
+from weft.worker.claimer import Claimer
+from weft.worker.courtesy import Courtesy
 from weft.worker.reporter import DatabaseReporter
+from weft.worker.serves import Serves
 
 _CANCEL_GRACE = dt.timedelta(seconds=5)
 
@@ -38,14 +40,14 @@ class DatabaseEngine:
 
     def claimer(
         self, *, kinds: Sequence[str], queues: Sequence[str], capabilities: Sequence[str], concurrency: int,
-        buffer: Buffer, room: Callable[[], int], soon: Callable[[], int],
+        buffer: Buffer, room: Callable[[], int], soon: Callable[[], int], courtesy: Courtesy,
     ) -> Claimer:  # fmt: skip
         serves = Serves(
             node_id=self._pulse.node.id, kinds=list(kinds), queues=frozenset(queues), capabilities=frozenset(capabilities)
         )
-        claimer = Claimer(self._database, serves=serves, buffer=buffer, room=room, soon=soon)
+        claimer = Claimer(self._database, serves=serves, buffer=buffer, room=room, soon=soon, courtesy=courtesy)
         claimer.hears = lambda: self._hub.healthy
-        self._pulse.resting = lambda: claimer.asleep
+        self._pulse.resting = lambda: claimer.resting
         self._taker = claimer
         return claimer
 
@@ -56,9 +58,11 @@ class DatabaseEngine:
 
     def reporter(
         self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
-        wake: Callable[[], None],
+        wake: Callable[[], None], courtesy: Courtesy,
     ) -> DatabaseReporter:  # fmt: skip
-        return DatabaseReporter(self._database, on_settled=on_settled, on_lost=on_lost, wake=wake, taker=self._taker)
+        return DatabaseReporter(
+            self._database, on_settled=on_settled, on_lost=on_lost, wake=wake, courtesy=courtesy, taker=self._taker
+        )
 
     def attend(
         self, *, nudge: Callable[[str | None], None], revived: Callable[[], None],

@@ -10,6 +10,7 @@ from weft.queue.lease import Line, Progress
 from weft.queue.model import Claimed
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
+from weft.worker.courtesy import Courtesy
 
 
 class Claims(Protocol):
@@ -47,12 +48,12 @@ class Engine(Protocol):
 
     def claimer(
         self, *, kinds: Sequence[str], queues: Sequence[str], capabilities: Sequence[str], concurrency: int,
-        buffer: Buffer, room: Callable[[], int], soon: Callable[[], int],
+        buffer: Buffer, room: Callable[[], int], soon: Callable[[], int], courtesy: Courtesy,
     ) -> Claims: ...  # fmt: skip
 
     def reporter(
         self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
-        wake: Callable[[], None],
+        wake: Callable[[], None], courtesy: Courtesy,
     ) -> Reports: ...  # fmt: skip
 
     def attend(

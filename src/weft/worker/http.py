@@ -16,6 +16,7 @@ from weft.queue.lease import Progress
 from weft.queue.model import Claimed
 from weft.settle.outcome import Outcome
 from weft.worker.buffer import Buffer
+from weft.worker.courtesy import Courtesy
 from weft.worker.held import Holds
 from weft.worker.http_claimer import HttpClaimer
 from weft.worker.http_reporter import HttpReporter
@@ -43,7 +44,7 @@ class HttpEngine:
 
     def claimer(
         self, *, kinds: Sequence[str], queues: Sequence[str], capabilities: Sequence[str], concurrency: int,
-        buffer: Buffer, room: Callable[[], int], soon: Callable[[], int],
+        buffer: Buffer, room: Callable[[], int], soon: Callable[[], int], courtesy: Courtesy,
     ) -> HttpClaimer:  # fmt: skip
         return HttpClaimer(
             self.work, self._holds, kinds=kinds, queues=queues, capabilities=capabilities, concurrency=concurrency,
@@ -52,7 +53,7 @@ class HttpEngine:
 
     def reporter(
         self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
-        wake: Callable[[], None],
+        wake: Callable[[], None], courtesy: Courtesy,
     ) -> HttpReporter:  # fmt: skip
         return HttpReporter(self.work, self._holds, on_settled=on_settled, on_lost=on_lost, wake=wake)
 

@@ -21,6 +21,7 @@ from weft.queue.lease import Line
 from weft.queue.model import Claimed
 from weft.settle import settle
 from weft.settle.outcome import Outcome
+from weft.worker.courtesy import Courtesy
 
 log = logging.getLogger("weft.worker")
 
@@ -35,9 +36,9 @@ _PATIENCE = 30.0
 """How long a worker that stops tries to settle: longer than a lease, so that the rest is rescued."""
 
 
-def portion(outcomes: Sequence[Outcome]) -> int:
-    """How many to settle at once: a batch; if most of it is of one claim, only those, because that is quicker (`complete`)."""
-    most = min(len(outcomes), BATCH)
+def portion(outcomes: Sequence[Outcome], *, most: int = BATCH) -> int:
+    """How many to settle at once. If most of them are of one claim, only those: that is quicker (`complete_claimed`)."""
+    most = min(len(outcomes), most)
     token = outcomes[0].task.token if outcomes else ""
     same = next((number for number in range(most) if outcomes[number].task.token != token), most)
     return same if same * 2 >= most else most
@@ -48,7 +49,7 @@ class Reporter(abc.ABC):
 
     def __init__(
         self, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
-        wake: Callable[[], None],
+        wake: Callable[[], None], courtesy: Courtesy | None = None,
     ) -> None:  # fmt: skip
         self._on_settled = on_settled
         self._on_lost = on_lost
@@ -62,6 +63,7 @@ class Reporter(abc.ABC):
         self._second: asyncio.Task[None] | None = None
         self._flushing = 0
         self.settled = 0
+        self._courtesy = courtesy or Courtesy()
 
     @property
     def idle(self) -> bool:
@@ -120,7 +122,7 @@ class Reporter(abc.ABC):
         """Tasks that end within the same turns of the loop are settled together: a statement costs something by itself, and
         those of a run would wait for its lock, one after another. Handlers that wait for anything are not waited for."""
         known, until = 0, time.monotonic() + _GATHERING
-        while known < len(self._outcomes) < BATCH and time.monotonic() < until:
+        while known < len(self._outcomes) < self._courtesy.portion(BATCH) and time.monotonic() < until:
             known = len(self._outcomes)
             await asyncio.sleep(0)
 
@@ -133,7 +135,7 @@ class Reporter(abc.ABC):
             return
 
     async def _flush(self) -> None:
-        count = portion(self._outcomes)
+        count = portion(self._outcomes, most=self._courtesy.portion(BATCH))
         outcomes, self._outcomes = self._outcomes[:count], self._outcomes[count:]
         lines, self._lines = self._lines, []
         self._writing_lines = self._writing_lines or bool(lines)
@@ -143,7 +145,8 @@ class Reporter(abc.ABC):
         try:
             while True:
                 try:
-                    await self._settle(outcomes, lines)
+                    async with self._courtesy.bulk():
+                        await self._settle(outcomes, lines)
                     return
                 except (errors.Unavailable, errors.OutcomeUnknown) as error:
                     # settling again is harmless: the token fences it, and a repeated finish gets the same answer
@@ -178,9 +181,9 @@ class DatabaseReporter(Reporter):
 
     def __init__(
         self, database: Database, *, on_settled: Callable[[Sequence[Outcome]], None], on_lost: Callable[[Outcome], None],
-        wake: Callable[[], None], taker: Taker | None = None,
+        wake: Callable[[], None], courtesy: Courtesy | None = None, taker: Taker | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(on_settled=on_settled, on_lost=on_lost, wake=wake)
+        super().__init__(on_settled=on_settled, on_lost=on_lost, wake=wake, courtesy=courtesy)
         self._database = database
         self._taker = taker
 

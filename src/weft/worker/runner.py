@@ -25,10 +25,14 @@ from weft.settle.outcome import Outcome
 from weft.worker import ending
 from weft.worker.buffer import Buffer
 from weft.worker.child import Children
+from weft.worker.courtesy import Courtesy
 from weft.worker.handlers import Handlers
 
 _TURN = 100
 """Tasks started, by all runners together, before the loop may see to everything else."""
+
+_AGAIN = 0.2
+"""How often it is asked whether runners are still kept for others, if no task starts."""
 
 _GRACE = 5.0
 """How long after it was told to end an attempt is ended by force, and again, if it took no notice."""
@@ -57,7 +61,7 @@ class Runners:
 
     def __init__(
         self, buffer: Buffer, *, handlers: Handlers, sink: Sink, report: Callable[[Outcome], None],
-        children: Children, threads: int, all_settled: Callable[[], bool],
+        children: Children, runners: int, courtesy: Courtesy, all_settled: Callable[[], bool],
         more_like: Callable[..., Awaitable[list[Claimed]]],
         secrets: Callable[[Claimed, Collection[str]], Awaitable[Mapping[str, str]]],
     ) -> None:  # fmt: skip
@@ -72,7 +76,8 @@ class Runners:
         self._all_settled = all_settled
         self._more_like = more_like
         self._secrets = secrets
-        self._most_threads = threads
+        self._runners = runners
+        self._courtesy = courtesy
         self._threads = self._new_threads()
         self._alone = asyncio.Lock()
         self._batches: dict[str, Sequence[Attempt]] = {}
@@ -80,15 +85,19 @@ class Runners:
         self._started = 0
         """In this turn of the loop."""
         self._yielding = False
+        self._busy = 0
+        self._most = _TURN
+        self._spare = 0
+        self._again: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """One runner. Ending an attempt cancels this coroutine's task for a moment; it goes on with the next."""
         mine = asyncio.current_task()
         assert mine is not None
         while True:
-            if self._started >= _TURN:
+            if self._started >= self._most:
                 await self._turn_over()
-            task = self._buffer.pop()
+            task = self._buffer.pop(only_fresh=self._busy >= self._runners - self._spare)
             if task is None:
                 if self._closing:
                     return
@@ -98,12 +107,16 @@ class Runners:
             self._started += 1
             if self._started == 1:
                 asyncio.get_running_loop().call_soon(self._new_turn)
-            if self._alone.locked():
-                self._report(Outcome(task, "released"))
-            elif task.rest.losses > 1:
-                await self._run_alone(task, mine)
-            else:
-                await self._execute(task, mine)
+            self._busy += 1
+            try:
+                if self._alone.locked():
+                    self._report(Outcome(task, "released"))
+                elif task.rest.losses > 1:
+                    await self._run_alone(task, mine)
+                else:
+                    await self._execute(task, mine)
+            finally:
+                self._busy -= 1
 
     async def _turn_over(self) -> None:
         """One runner goes on in the next turn; the others wait until they are needed."""
@@ -120,8 +133,17 @@ class Runners:
     def _new_turn(self) -> None:
         """The loop has been around. If whoever ran has suspended, there is work for others."""
         self._started = 0
+        self._most = self._courtesy.turn(_TURN)
+        self._spare = self._courtesy.spare(self._runners)
         if not self._yielding:
-            self._buffer.wake(len(self._buffer))
+            self._buffer.wake(len(self._buffer), but=0 if self._buffer.fresh else self._spare)
+        if self._spare and self._again is None:
+            self._again = asyncio.get_running_loop().call_later(_AGAIN, self._look_again)
+
+    def _look_again(self) -> None:
+        """Runners that were kept may be kept no longer, even if nothing ends that would tell them."""
+        self._again = None
+        self._new_turn()
 
     def end(self, id: str, why: str) -> None:
         """Ends an attempt: async handlers are cancelled, threads are told, children are killed.
@@ -148,6 +170,8 @@ class Runners:
     def close(self) -> None:
         """The runners' tasks are about to be cancelled for good."""
         self._closing = True
+        if self._again is not None:
+            self._again.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @property
@@ -316,7 +340,7 @@ class Runners:
         self._threads = self._new_threads()
 
     def _new_threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._most_threads, thread_name_prefix="weft")
+        return ThreadPoolExecutor(self._runners, thread_name_prefix="weft")
 
 
 def _call_in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:

@@ -97,13 +97,16 @@ class WarmLanes:
             self._forgotten = (self._forgotten + 1) % len(known)
             known[self._forgotten].mark = lanes.START
 
-    def shares(self, room: int, *, only_full: bool = False) -> list[Take]:
-        """Full lanes share the room, the others are asked for a little; or not at all, if somebody else asks them."""
+    def shares(self, room: int, *, only_deep: bool = False) -> list[Take]:
+        """Full lanes share the room, the others are asked for a little. `only_deep`: somebody else asks those with little to
+        do, and they that gave all they were asked for share it, as long as there are any."""
         full = [warm for warm in self._warm.values() if warm.full]
+        deep = [warm for warm in full if warm.deep] if only_deep else []
+        sharing = deep or full
         self._turn += 1
-        shares = lanes.shares([warm.lane.weight for warm in full], want=room, turn=self._turn)
-        takes = [Take(warm.lane, share, warm.mark) for warm, share in zip(full, shares, strict=True) if share]
-        if only_full and takes:
+        shares = lanes.shares([warm.lane.weight for warm in sharing], want=room, turn=self._turn)
+        takes = [Take(warm.lane, share, warm.mark) for warm, share in zip(sharing, shares, strict=True) if share]
+        if deep:
             return takes
         little = max(1, room // max(len(self._warm), 1))
         return takes + [Take(warm.lane, little, warm.mark) for warm in self._warm.values() if not warm.full]
@@ -118,6 +121,11 @@ class WarmLanes:
         return [Take(warm.lane, few, warm.mark) for place, warm in self._warm.items()
                 if not warm.deep and place[1] not in there]  # fmt: skip
 
+    def deep(self, lane: Lane) -> bool:
+        """Whether it gave all it was asked for last time."""
+        warm = self._warm.get(lane.place)
+        return warm is not None and warm.deep
+
     def named(self, places: Iterable[Place], *, room: int, now: float) -> list[Take]:
         """What a wake-up told of, whether we knew the lane or not."""
         takes = []
@@ -128,8 +136,9 @@ class WarmLanes:
             takes.append(Take(warm.lane, room, warm.mark))
         return takes
 
-    def took(self, takes: Sequence[Take], tasks: Sequence[Claimed], *, now: float) -> None:
-        """Moves the marks."""
+    def took(self, takes: Sequence[Take], tasks: Sequence[Claimed], *, now: float) -> bool:
+        """Moves the marks. Answers whether somebody came with a little who had nothing before."""
+        little = False
         counts: dict[Place, int] = {}
         last: dict[Place, Claimed] = {}
         if len(takes) == 1 and tasks:
@@ -144,7 +153,9 @@ class WarmLanes:
             warm = self._warm.get(take.lane.place)
             if warm is None:
                 continue
+            was_deep = warm.deep
             warm.full = warm.deep = counts.get(take.lane.place, 0) >= take.take
+            little = little or (take.lane.place in counts and not was_deep and not warm.deep)
             if (end := last.get(take.lane.place)) is not None:
                 warm.seen = now
                 warm.mark = Mark(end.urgency, end.run_at, end.id)
@@ -152,3 +163,4 @@ class WarmLanes:
             if not warm.full:
                 # it gave all it had, from the mark to its end
                 warm.mark = warm.best
+        return little

@@ -19,6 +19,7 @@ from weft.settle.outcome import Outcome
 from weft.worker import logs
 from weft.worker.buffer import Buffer
 from weft.worker.child import Children
+from weft.worker.courtesy import Courtesy
 from weft.worker.engine import Engine
 from weft.worker.handlers import NO_SHORTS, Handlers
 from weft.worker.runner import Runners
@@ -59,14 +60,17 @@ class Worker:
         self._lines: dict[str, int] = {}
         self._buffer = Buffer()
         self._children = Children(target)
+        courtesy = Courtesy()
         self._claimer = engine.claimer(
             kinds=[task.kind for task in handlers], queues=queues, capabilities=capabilities, concurrency=concurrency,
-            buffer=self._buffer, room=self._room, soon=self._soon,
+            buffer=self._buffer, room=self._room, soon=self._soon, courtesy=courtesy,
         )  # fmt: skip
-        self._reporter = engine.reporter(on_settled=self._claimer.settled, on_lost=self._lost, wake=self._nudge)
+        self._reporter = engine.reporter(
+            on_settled=self._claimer.settled, on_lost=self._lost, wake=self._nudge, courtesy=courtesy
+        )
         self._runners = Runners(
             self._buffer, handlers=Handlers(handlers, shorts), sink=self, report=self._reporter.add,
-            children=self._children, threads=concurrency, all_settled=lambda: self._reporter.idle,
+            children=self._children, runners=concurrency, courtesy=courtesy, all_settled=lambda: self._reporter.idle,
             more_like=self._claimer.more_like, secrets=engine.secrets,
         )  # fmt: skip
         self._buffer.on_low = self._claimer.nudge
@@ -223,8 +227,9 @@ class Worker:
         return self._ahead - waiting if waiting <= self._ahead // 2 else 0
 
     def _soon(self) -> int:
-        """How many tasks can start within a moment: by runners that wait, or that will have finished by then."""
-        return 0 if self._runners.alone else self._buffer.idle + min(round(self._rate * _MOMENT), self._concurrency)
+        """How many tasks can start within a moment: by runners that wait, or that will have finished by then. Less than none
+        while nothing may be claimed at all."""
+        return -1 if self._runners.alone else self._buffer.idle + min(round(self._rate * _MOMENT), self._concurrency)
 
     def _measure(self) -> None:
         at, finished = self._measured
