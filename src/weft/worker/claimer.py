@@ -10,6 +10,7 @@ to do it sleeps until a wake-up or the poll; a worker that sleeps says so in its
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import time
@@ -87,7 +88,7 @@ class Claimer:
         self._look_cost = 0.0
         self._forgot = 0.0
         self._hungry = True  # the last bulk claim found nothing
-        self._turn = 0
+        self._turn, self._crowded = 0, False
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
         self._flood = asyncio.Event()
@@ -222,14 +223,14 @@ class Claimer:
         if self._look_cost >= _LOOK_CHEAP and now - self._forgot >= _LOOK_EVERY:
             self._forgot = now
             self._warm.forget(_LOOK_CHEAP / self._look_cost)
+        told = await self._claim_named(named, now) if named else 0
         if ((look_now and soon) or now - self._looked >= every) and (self._warm or self._special):
             forget = look_now or self.asleep or now - self._forgot >= _LOOK_EVERY
             got = await self._claim_plain(now) if await self._look(now, forget=forget) else -1
             if got == 0 and not forget and soon:  # what the look saw is before the marks
                 self._warm.forget(1.0)
                 got = await self._claim_plain(now)
-            return max(got, 0)
-        told = await self._claim_named(named, now) if named else 0
+            return told + max(got, 0)
         if told and not unnamed:
             return told
         got = await self._claim_plain(now)
@@ -268,13 +269,14 @@ class Claimer:
         return bool(plain)
 
     async def _claim_named(self, named: set[Place], now: float) -> int:
-        """What wake-ups told of. Limited lanes are left to the special loop, which counts."""
+        """What wake-ups told of, before any look. Limited lanes are left to the special loop, which counts."""
         if named & self._warm.special:
+            self._special = self._warm.limits(named, beside=self._special)
             self._special_found.set()
         room = bite(min(self._room(), BATCH), hungry=self._hungry)
         if room <= 0:
             return 0
-        got = await self._claim(self._warm.named(named - self._warm.limited, room=room, now=now), now)
+        got = await self._claim(self._warm.named(named - self._warm.limited, room=room, now=now), now, told=True)
         self._hungry = not got
         return got + len(named & self._warm.special)
 
@@ -287,10 +289,10 @@ class Claimer:
         self._hungry = not got
         return got
 
-    async def _claim(self, takes: Sequence[Take], now: float) -> int:
+    async def _claim(self, takes: Sequence[Take], now: float, *, told: bool = False) -> int:
         if not takes:
             return 0
-        tasks = await self._take(takes, kinds=self._serves.kinds)
+        tasks = await self._take(takes, kinds=self._serves.kinds, told=told)
         self._warm.took(takes, tasks, now=now)
         self._buffer.put(tasks)
         return len(tasks)
@@ -313,12 +315,12 @@ class Claimer:
                 log.warning("cannot look in on the other orgs: %s", error)
                 await asyncio.sleep(_AFTER_AN_ERROR)
 
-    async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str]) -> list[Claimed]:
-        token = str(ids.token())
+    async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str], told: bool = False) -> list[Claimed]:
+        token, node_id = str(ids.token()), self._serves.node_id
         self.claims += 1
         try:
             async with self._database.once() as tx:
-                return await claim.plain(tx, node_id=self._serves.node_id, token=token, kinds=kinds, takes=takes)
+                return await claim.plain(tx, node_id=node_id, token=token, kinds=kinds, takes=takes, told=told)
         except BaseException:
             self._doubtful.append(token)
             raise
@@ -336,8 +338,8 @@ class Claimer:
                 self._special_found.set()
                 await asyncio.sleep(_AFTER_AN_ERROR)
                 continue
-            if not got:
-                await asyncio.sleep(_SPECIAL_PAUSE)
+            # what was got is begun before more is asked for
+            await asyncio.sleep(0 if got else _SPECIAL_PAUSE)
 
     async def claim_special(self) -> int:
         """Limited work, keyed work and suspects: only as many as can start at once."""
@@ -348,16 +350,16 @@ class Claimer:
         self._special_found.clear()
         token = str(ids.token())
         try:
-            async with self._database.tx() as tx:
+            async with self._database.tx(waits=False, knowing=limits.CLAIM) as tx:
                 taken = await limits.claim(
                     tx, node_id=self._serves.node_id, token=token, kinds=self._serves.kinds, lanes=self._special,
-                    want=want, turn=self._turn, suspects=want, marks=self._special_marks,
+                    want=want, turn=self._turn, suspects=want, marks=self._special_marks, crowded=self._crowded,
                 )  # fmt: skip
         except BaseException:
             self._doubtful.append(token)
             raise
         self.claims += 1
-        self._turn += 1
+        self._turn, self._crowded = self._turn + 1, taken.contended
         self._buffer.put_first(taken.tasks)
         if taken.tasks:
             self._held[token] = len(taken.tasks)
@@ -393,8 +395,6 @@ class Claimer:
         return _POLL_BUSY if got and not self.asleep else self._wakefulness.poll(hears=self.hears())
 
     async def _wait(self, longest: float) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(longest):
                 await self._nudged.wait()
-        except TimeoutError:
-            return
