@@ -54,14 +54,14 @@ async def claim_plain(
 
 async def claim_special(
     tx: Tx, want: int = 100, *, queues: Sequence[str] = (), capabilities: Sequence[str] = (),
-    kinds: Sequence[str] = ("mail",), node: str = NODE, turn: int = 0, suspects: int = 1,
+    kinds: Sequence[str] = ("mail",), node: str = NODE, turn: int = 0, suspects: int = 1, crowded: bool = True,
 ) -> list[Claimed]:  # fmt: skip
     """The careful path: limited lanes, keys, suspects."""
     mine = await served(tx, queues=queues, capabilities=capabilities)
     special = [lane for lane in mine if not lane.plain or lane.limited]
     taken = await limits.claim(
         tx, node_id=node, token=str(ids.token()), kinds=list(kinds), lanes=special, want=want, turn=turn,
-        suspects=suspects,
+        suspects=suspects, crowded=crowded,
     )  # fmt: skip
     return taken.tasks
 

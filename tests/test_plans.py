@@ -36,13 +36,16 @@ HOT: dict[str, dict[str, Any]] = {
     "claim_plain": {
         "lanes": ["default"] * 50, "orgs": SOME[:50], "takes": [10] * 50, "kinds": ["mail"], **MARKS, **HOLD,
     },
+    "claim_named": {
+        "lane": "default", "org": ORG, "take": 50, "kinds": ["mail"], "mark_urgency": -1, "mark_run_at": NOW,
+        "mark_id": SOME[0], **HOLD,
+    },
     "claim_limited": {
         "lanes": ["default"] * 50, "orgs": SOME[:50], "takes": [1] * 50, "kinds": ["mail"], **MARKS, **HOLD,
     },
     "claim_chosen": {"ids": SOME[:50], **HOLD},
     "special_candidates": {"lanes": ["default"] * 50, "orgs": SOME[:50], "kinds": ["mail"], "take": 50, **MARKS},
-    "count_orgs": {"orgs": SOME[:50]},
-    "count_queues": {"names": ["default"], "orgs": SOME[:50]},
+    "count_limits": {"names": ["default"], "orgs": SOME[:50]},
     "count_keys": {"orgs": SOME[:50], "keys": ["k"] * 50},
     "block": {"ids": SOME[:50]},
     "finish": {
@@ -114,7 +117,8 @@ HOT: dict[str, dict[str, Any]] = {
 
 COLD = {
     # they write one row, or call a function that does
-    "enqueue", "enqueue_many", "enqueue_keyed", "enqueue_plain", "enqueue_many_plain", "cancel_intent", "spend_tokens",
+    "enqueue", "enqueue_many", "enqueue_keyed", "enqueue_simple", "enqueue_plain", "enqueue_many_plain",
+    "cancel_intent", "spend_tokens",
     # they touch small tables or none
     "kind_is_served", "lock_limits", "set_queue", "get_queue", "found_queue", "settings_of",
     "orgs_with_retention", "make_partitions", "drop_partitions", "wake", "go_along_indexes",

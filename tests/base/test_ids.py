@@ -1,6 +1,7 @@
 """Ids: uuid7 carries its time, and the bounds made from times order with it."""
 
 import datetime as dt
+import pickle
 import uuid
 
 import hypothesis
@@ -26,3 +27,12 @@ def test_floors_order_as_their_times_do(one: dt.datetime, other: dt.datetime) ->
 
 def test_tokens_do_not_repeat() -> None:
     assert len({ids.token() for _ in range(1000)}) == 1000
+
+
+@hypothesis.given(st.uuids(), st.integers(0, 40))
+def test_ids_that_follow_are_like_any_others(first: uuid.UUID, count: int) -> None:
+    made = list(ids.following(first, min(count, ids.NEWEST.int - first.int)))
+    usual = [uuid.UUID(int=first.int + n) for n in range(len(made))]
+    assert made == usual and [pickle.dumps(one) for one in made] == [pickle.dumps(one) for one in usual]
+    assert [(str(one), hash(one), one.is_safe, one.version) for one in made] == [
+        (str(one), hash(one), one.is_safe, one.version) for one in usual]  # fmt: skip

@@ -130,6 +130,10 @@ async def enqueue_here(scene: Scene) -> None:
     await scene.witness.enqueue(scene.app, 1)
 
 
+async def enqueue_said_more(scene: Scene) -> None:
+    await scene.witness.enqueue(scene.app, 1, tags=["more"])
+
+
 async def enqueue_keyed(scene: Scene) -> None:
     await scene.witness.enqueue(scene.app, 1, dedupe_key=uuid.uuid4().hex)
 
@@ -157,6 +161,13 @@ async def meeting_work(scene: Scene) -> None:
 
 async def limited_work(scene: Scene) -> None:
     await scene.witness.enqueue(scene.safe, 2, concurrency_key="one by one", concurrency=1)
+
+
+async def work_of_a_limited_queue(scene: Scene) -> None:
+    async with scene.safe.tx() as tx:
+        settings = tasks.QueueSettings(max_running=2)
+        await tasks.set_queue(tx, org=ids.DEFAULT_ORG, queue="few", settings=settings, actor="chaos")
+    await scene.witness.enqueue(scene.safe, 2, queue="few")
 
 
 async def failing_work(scene: Scene) -> None:
@@ -203,14 +214,17 @@ QUEUE = statements.load("weft.queue")
 CLUSTER = statements.load("weft.cluster")
 
 STATEMENTS = (
-    Point("enqueue", sent(QUEUE.enqueue_plain), enqueue_here),
+    Point("enqueue", sent(QUEUE.enqueue_simple), enqueue_here),
+    Point("enqueue with more said", sent(QUEUE.enqueue_plain), enqueue_said_more),
     Point("enqueue with a key", sent(QUEUE.enqueue), enqueue_keyed),
     Point("bulk enqueue", sent(QUEUE.enqueue_many_plain), enqueue_many),
     Point("look for lanes", sent(QUEUE.lanes), work),
     Point("claim", sent(QUEUE.claim_plain), work),
+    Point("claim of what was told", sent(QUEUE.claim_named), work),
     Point("limited claim, lock", sent(QUEUE.lock_limits), limited_work),
     Point("limited claim, count", sent(QUEUE.count_keys), limited_work),
     Point("limited claim", sent(QUEUE.claim_chosen), limited_work),
+    Point("limited claim, with its commit", sent(QUEUE.claim_limited), work_of_a_limited_queue),
     Point("commit", r"(?i)^commit", limited_work),
     Point("heartbeat", sent(CLUSTER.beat), nothing),
     Point("settle", sent(QUEUE.complete_claimed), work),

@@ -59,7 +59,9 @@ class Statements:
     def __init__(self) -> None:
         self._prepared: dict[bytes, bytes] = {}
         self._bound = b""
-        self.waiting: deque[bytes] = deque()
+        self.waiting: deque[tuple[bytes | None, bool]] = deque()
+        """What was sent and not answered yet, and whether ready-for-query ends it. Several statements may come before one
+        sync, which is the None."""
 
     def sent(self, message: Message) -> bytes | None:
         """The text that a message of the client executes, if it does."""
@@ -75,16 +77,24 @@ class Statements:
             return None
         elif message.kind == b"E":
             text = self._bound
+        elif message.kind == b"S":
+            self.waiting.append((None, True))
+            return None
         else:
             return None
-        self.waiting.append(text)
+        self.waiting.append((text, message.kind == b"Q"))
         return text
 
     def answered(self, message: Message) -> bytes | None:
         """The statement that a message of the server is the end of."""
         if message.kind in (b"C", b"I", b"E", b"s") and self.waiting:
             # a simple query of many statements has many ends; the last comes with ready-for-query
-            return self.waiting[0]
-        if message.kind == b"Z" and self.waiting:
-            self.waiting.popleft()
+            text, until_ready = self.waiting[0]
+            if not until_ready:
+                self.waiting.popleft()
+            return text
+        if message.kind == b"Z":
+            # what an error skipped is over, too
+            while self.waiting and not self.waiting.popleft()[1]:
+                pass
         return None

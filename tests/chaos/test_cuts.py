@@ -54,7 +54,7 @@ ELSEWHERE = {
     "block", "promote", "prune_org", "prune_dedupe_keys", "sweep_nodes", "sweep_locks", "mark_dead",  # chores: crash points
     "count_late_as_limited", "count_minutes", "prune_minutes", "sample_depths", "prune_depths",  # as those
     "finish_held",  # test_runs_cut.py
-    "claim_limited", "spend_tokens",  # in the transaction of "limited claim", cut at its commit
+    "spend_tokens",  # in the transaction of "limited claim", cut at its commit
     "extend_leases", "first_signing_key", "retire_signing_keys", "forget_signing_keys",  # servers, for HTTP workers
     "discard_dead", "set_queue", "found_queue", "count_running_as_limited",  # as redrive: one transaction
     "register", "serve", "sleep", "retire", "resign",  # said again with the next connection, or needless then

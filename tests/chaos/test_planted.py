@@ -27,6 +27,7 @@ from weft.base import config, errors
 from weft.cluster import leaders, nodes, wakefulness
 from weft.db import database as databases
 from weft.db.database import Database
+from weft.db.lean import Lean
 from weft.db.statements import Statements
 from weft.db.tx import Tx
 from weft.flows import ended
@@ -46,6 +47,17 @@ def text(statements: Statements, name: str, old: str, new: str) -> Patch:
         before = statements.texts[name]
         assert old in before, f"{name} has no {old!r} any more: plant it elsewhere"
         patch.setitem(statements.texts, name, before.replace(old, new))
+
+    return plant
+
+
+def quick(module: Any, name: str, old: str, new: str) -> Patch:
+    """The same of one that goes the quick way."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        before = getattr(module, name).source
+        assert old in before, f"{name} has no {old!r} any more: plant it elsewhere"
+        patch.setattr(module, name, Lean("planted", before.replace(old, new)))
 
     return plant
 
@@ -81,7 +93,7 @@ PLANTED: dict[str, tuple[Patch, Scene, str]] = {
         text(finish.SQL, "requeue", "losses = t.losses + v.lost", "losses = t.losses"), zombies.a_life, "losses",
     ),
     "a limit counted without its lock": (
-        text(limits.SQL, "lock_limits", "pg_try_advisory_xact_lock(hashtextextended('weft.limit ' || n.name, 0))", "true"),
+        quick(limits, "_LOCK", "pg_try_advisory_xact_lock(hashtextextended('weft.limit ' || n.name, 0))", "true"),
         zombies.two_claims_under_a_limit_of_one, "limits",
     ),
     "delete before history insert": (delete_first, zombies.a_life, "lost"),
@@ -202,10 +214,10 @@ async def test_a_setting_that_outlives_its_transaction_is_found(
     if planted:
 
         @contextlib.asynccontextmanager
-        async def transaction(connection: Any, settings: dict[str, str]) -> AsyncIterator[None]:
+        async def transaction(connection: Any, settings: dict[str, str], **_: bool) -> AsyncIterator[Tx]:
             async with connection.transaction():
                 await connection.execute("select set_config('weft.org', %s, false)", (settings["weft.org"],))
-                yield
+                yield Tx(connection)
 
         monkeypatch.setattr(databases, "_transaction", transaction)
     with bouncer.pooled(witness.url) as url:

@@ -146,8 +146,9 @@ FENCED = {
 """Statements that write on the word of whoever has the lease."""
 
 OF_OTHERS = {
-    "claim_plain", "claim_limited", "claim_chosen", "block",  # take what nobody has: the state is their fence
-    "enqueue_plain", "enqueue_many_plain", "redrive", "discard_dead", "cancel_queued",  # clients, of what nobody runs
+    "claim_plain", "claim_named", "claim_limited", "claim_chosen", "block",  # take what nobody has: the state is their fence
+    "enqueue_simple", "enqueue_plain", "enqueue_many_plain",  # clients, of what is not there yet
+    "redrive", "discard_dead", "cancel_queued",  # clients, of what nobody runs
     "count_running_as_limited", "count_late_as_limited",  # of whole queues, by their settings
     "promote", "unblock", "prune_org",  # chores, under the leader's fence, of what nobody runs
 }  # fmt: skip

@@ -10,6 +10,7 @@ from psycopg import errors as pg
 from weft.base import config, errors
 from weft.db import connect
 from weft.db.database import Database, request
+from weft.db.lean import Lean
 from weft.db.tx import Tx, translate
 
 COUNT = "select count(*) from weft.locks"
@@ -66,6 +67,98 @@ async def test_the_connection_that_came_back_last_is_taken_next(database: Databa
         async with database.once() as tx:
             again.append(await tx.value(mine))
     assert len(set(again)) == 1 and again[0] in pids
+
+
+async def test_who_waits_for_a_connection_gets_the_one_that_comes_back(database_url: str) -> None:
+    narrow = Database(config.Settings(database_url=database_url, pool_size=1))
+
+    async def mine() -> int:
+        async with narrow.once() as tx:
+            return int(await tx.value("select pg_backend_pid()"))
+
+    try:
+        async with narrow.once() as tx:
+            waiting = [asyncio.create_task(mine()) for _ in range(3)]
+            while len(narrow._pool._waiting) < 3:  # type: ignore[union-attr]
+                await asyncio.sleep(0)
+            held = await tx.value("select pg_backend_pid()")
+        assert await asyncio.gather(*waiting) == [held] * 3 and await mine() == held
+    finally:
+        await narrow.close()
+
+
+async def test_a_connection_that_is_too_old_goes_back_to_the_pool_to_be_replaced(database: Database) -> None:
+    async with database.once() as tx:
+        first = await tx.value("select pg_backend_pid()")
+        tx.connection._expire_at = 0.0  # type: ignore[attr-defined]
+    async with database.once() as tx:
+        assert await tx.value("select pg_backend_pid()") != first
+
+
+NUMBER = Lean("number", COUNT)
+ADD = Lean("add", LOCK.replace("%(name)s", "%(name)s::text") + " returning name")
+
+
+async def test_statements_asked_together_see_each_other_and_what_others_commit_between_them(database: Database) -> None:
+    async with database.tx(waits=False) as tx:
+        one, two, three = await tx.together([(NUMBER, {}), (ADD, {"name": "a"}), (NUMBER, {})])
+        assert (one, two, three) == ([(0,)], [("a",)], [(1,)])
+        async with database.once() as other:
+            await other.run(LOCK, {"name": "b"})
+        assert await tx.together([(NUMBER, {})], ends=True) == [[(2,)]]
+    assert await count(database) == 2
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_what_ends_a_transaction_is_its_end_however_it_was_asked(database: Database, waits: bool) -> None:
+    async with database.tx(waits=waits) as tx:
+        if waits:
+            assert await tx.value(COUNT) == 0
+        assert await tx.together([(ADD, {"name": "a"})]) == [[("a",)]]
+        assert await count(database) == 0
+        assert await tx.together([(ADD, {"name": "b"})], ends=True) == [[("b",)]]
+        assert await count(database) == (0 if waits else 2)
+    assert await count(database) == 2
+    async with database.tx(waits=False) as tx:
+        assert await tx.run(LOCK, {"name": "c"}) == 1
+        assert await count(database) == 2
+    async with database.tx(waits=False):
+        pass
+    assert await count(database) == 3
+
+
+async def test_a_transaction_that_was_not_waited_for_leaves_nothing_if_it_raises(database: Database) -> None:
+    bad = Lean("bad", "select %(name)s::text::uuid")
+    for last, expected in ((bad, errors.InvalidInput), (NUMBER, LookupError)):
+        with pytest.raises(expected):
+            async with database.tx(waits=False) as tx:
+                await tx.together([(ADD, {"name": "x"})])
+                pid = await tx.value("select pg_backend_pid()")
+                await tx.together([(NUMBER, {}), (last, {"name": "x"}), (NUMBER, {})])
+                raise LookupError
+        async with database.once() as tx:
+            assert (await tx.value("select pg_backend_pid()"), await tx.value(COUNT)) == (pid, 0)
+
+
+async def test_what_the_driver_has_forgotten_meanwhile_is_prepared_again(database: Database) -> None:
+    for name in ("a", "b"):
+        async with database.tx(waits=False) as tx:
+            assert await tx.together([(ADD, {"name": name}), (NUMBER, {})], ends=True) == [[(name,)], [(ord(name) - 96,)]]
+        async with database.once() as tx:
+            await tx.run("deallocate all")
+            assert "weft_lean" in tx.connection.__dict__
+
+
+async def test_a_connection_that_breaks_while_several_statements_are_asked_is_said_to_be_away(
+    database: Database, database_url: str
+) -> None:
+    with pytest.raises(errors.Unavailable):
+        async with database.tx(waits=False) as tx:
+            [[(pid,)]] = await tx.together([(Lean("pid", "select pg_backend_pid()"), {})])
+            async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
+                await other.execute("select pg_terminate_backend(%s, 10000)", [pid])
+            await tx.together([(NUMBER, {}), (NUMBER, {})])
+    assert await count(database) == 0
 
 
 async def test_work_connections_carry_their_limits(tx: Tx) -> None:

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weft.base import errors
-from weft.db import lean
+from weft.base import config, errors
+from weft.db import lean, wire
 from weft.db.database import Database
 from weft.db.lean import Lean
 
@@ -25,6 +25,8 @@ TYPES = {
     "uuid": st.uuids(),
     "timestamptz": st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 1, 1)).map(lambda at: at.replace(tzinfo=dt.UTC)),
     "interval": st.timedeltas(dt.timedelta(days=-3000), dt.timedelta(days=3000)),
+    "integer[]": st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=4),
+    "timestamptz[]": st.lists(st.datetimes(dt.datetime(1, 1, 2)).map(lambda at: at.replace(tzinfo=dt.UTC)), max_size=4),
     "text[]": st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=9), max_size=4),
 }
 
@@ -193,3 +195,54 @@ async def test_the_end_of_an_answer_that_comes_late_holds_nobody_up(server_url: 
         for _ in range(2):
             assert await lean.row(connection, Lean("late", "select %(n)s::text"), {"n": "1"}) == ["1"]
     assert relay.held >= 3 and not relay.stuck
+
+
+async def test_the_driver_and_we_take_turns_on_a_connection(database: Database) -> None:
+    number = Lean("number", "select %(n)s::integer")
+    async with database.once() as tx:
+        for n in range(5):
+            assert await lean.row(tx.connection, number, {"n": n}) == [str(n)]
+            assert await tx.value("select %(n)s::integer", {"n": n}) == n
+        assert await asyncio.wait_for(lean.row(tx.connection, number, {"n": 5}), 30) == ["5"]
+
+
+async def test_a_connection_that_the_server_ends_while_it_rests_is_watched_no_more(
+    database: Database, database_url: str
+) -> None:
+    async with database.once() as tx:
+        [pid] = await lean.row(tx.connection, Lean("pid", "select pg_backend_pid()"), {})
+        connection = tx.connection
+    watch: wire.Watch = connection.__dict__["weft_watch"]
+    assert not watch.stopped
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
+        await other.execute("select pg_terminate_backend(%s, 10000)", [int(pid or 0)])
+    while not watch.stopped:
+        await asyncio.sleep(0)
+    with pytest.raises(errors.Unavailable):
+        async with database.once() as tx:
+            assert tx.connection is connection
+            await tx.lean(Lean("pid", "select pg_backend_pid()"), {})
+    assert "weft_watch" not in connection.__dict__
+    async with database.once() as tx:
+        assert await tx.lean(Lean("pid", "select pg_backend_pid()"), {}) != [pid]
+
+
+async def test_a_connection_that_is_closed_is_watched_no_more(database_url: str) -> None:
+    database = Database(config.Settings(database_url=database_url))
+    async with database.once() as tx:
+        await tx.lean(Lean("one", "select 1"), {})
+        watch: wire.Watch = tx.connection.__dict__["weft_watch"]
+    assert not watch.stopped
+    await database.close()
+    assert watch.stopped
+
+
+async def test_a_connection_that_knows_the_statement_is_taken_if_it_is_free(database: Database) -> None:
+    slow = Lean("slow", "select 1")
+    async with database.once(), database.once() as second, database.once():
+        await lean.row(second.connection, slow, {})
+        knows = second.connection
+    async with database.tx(knowing=slow) as tx:
+        assert tx.connection is knows
+        async with database.tx(knowing=slow) as other:
+            assert other.connection is not knows

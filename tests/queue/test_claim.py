@@ -4,6 +4,8 @@ import asyncio
 import uuid
 from collections import Counter
 
+import msgspec
+
 import hands
 from hands import ORG
 from weft.access import orgs
@@ -15,6 +17,7 @@ from weft.queue.lanes import Lane, Mark, Take
 from weft.queue.tasks import QueueSettings
 
 EVERY = ids.EVERY_ORG
+TOKEN = "select lease_token from weft.tasks where id = %(id)s"
 
 
 async def pause(tx: Tx, queue: str, *, org: uuid.UUID = ORG, paused: bool = True) -> None:
@@ -83,6 +86,51 @@ async def test_a_pause_for_every_org_holds_everybody(tx: Tx) -> None:
     await hands.put(tx, org=other)
     await pause(tx, "default", org=EVERY)
     assert await hands.claim_plain(tx) == []
+
+
+async def test_what_was_told_is_claimed_as_anything_is(database: Database) -> None:
+    """The short way, by itself and in a transaction, beside the usual one."""
+    async with database.tx() as tx:
+        for _ in range(3):
+            await hands.put(tx, payload={"to": "ä"}, tags=["t"], timeout="2m", retry={"backoff": "fixed"}, queue="ö")
+    takes = [Take(Lane("ö", str(ORG), True), 1)]
+    rest = {"node_id": hands.NODE, "kinds": ["mail", "fax"], "takes": takes}
+    async with database.once() as tx:
+        usual = await claim.plain(tx, token=str(ids.token()), **rest)
+    async with database.once() as tx:
+        short = await claim.plain(tx, token=str(ids.token()), told=True, **rest)
+    async with database.tx() as tx:
+        inside = await claim.plain(tx, token=str(ids.token()), told=True, **rest)
+    held = [*usual, *short, *inside]
+    assert [one.id for one in held] == sorted({one.id for one in held}) and len(held) == 3
+    same = [msgspec.structs.replace(one, id="", token="", run_at=Mark().run_at, claimed=0.0) for one in held]
+    assert same[0] == same[1] == same[2]
+    async with database.tx() as tx:
+        for one in held:
+            assert (await hands.look(tx, one.id)).state == "running"
+        assert len({str(await tx.value(TOKEN, {"id": one.id})) for one in held} & {one.token for one in held}) == 3
+
+
+async def test_what_was_told_is_not_claimed_if_it_must_not_be(database: Database) -> None:
+    async def told(mark: Mark = Mark(), kind: str = "mail") -> int:  # noqa: B008
+        takes = [Take(Lane("default", str(ORG), True), 10, mark)]
+        async with database.once() as tx:
+            token = str(ids.token())
+            return len(await claim.plain(tx, node_id=hands.NODE, token=token, kinds=[kind], takes=takes, told=True))
+
+    async with database.tx() as tx:
+        await hands.put(tx, delay="1h")
+        id = await hands.put(tx)
+        run_at = await tx.value("select run_at from weft.tasks where id = %(id)s", {"id": id})
+    assert await told(kind="fax") == 0 and await told(Mark(50, run_at, id)) == 0
+    for paused in (True, False):
+        async with database.tx() as tx:
+            await pause(tx, "default", org=EVERY, paused=paused)
+        assert not paused or await told() == 0
+    for most in (5, None):
+        async with database.tx() as tx:
+            await orgs.change(tx, id=ORG, max_concurrent=most, actor="test")
+        assert await told() == (0 if most else 1)
 
 
 async def _take(tx: Tx, count: int, mark: Mark = Mark()) -> list[str]:  # noqa: B008

@@ -3,6 +3,7 @@
 import datetime as dt
 import uuid
 from collections.abc import AsyncIterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -96,6 +97,48 @@ async def test_the_ids_of_many_ascend_and_carry_their_time(app: App) -> None:
     minute = dt.timedelta(minutes=1)
     for id in (made[0], made[-1]):
         assert ids.floor(before - minute) < id < ids.floor(before + minute)
+
+
+@pytest.mark.parametrize("count", [1, 100, 101])
+async def test_the_feed_names_many_by_the_ids_that_were_answered_and_stored(app: App, count: int) -> None:
+    made = [one.id for one in await app.enqueue_many("mail", [{"to": str(n)} for n in range(count)])]
+    async with app.tx() as tx:
+        stored = await tx.rows("select id, payload->>'to' from weft.tasks order by id")
+        [[named]] = await tx.rows("select ids from weft.change_inbox")
+    assert stored == [(id, str(n)) for n, id in enumerate(made)]
+    assert named == (made if count <= 100 else None)
+
+
+async def test_a_task_of_which_little_is_said_is_stored_as_one_of_which_much_is(app: App) -> None:
+    short = (await app.enqueue("mail", {"to": "x"}, queue="post", priority=70)).id
+    long = (await app.enqueue("mail", {"to": "x"}, queue="post", priority=70, tags=["t"])).id
+    async with app.tx() as tx:
+        sql = await tx.value("""select weft.enqueue('mail', '{"to": "x"}', 'post', 70)""")
+        rows = await tx.rows(
+            "select id, to_jsonb(t) - array['id', 'created_at', 'run_at', 'tags'], run_at = created_at "
+            "from weft.tasks as t order by id"
+        )
+    assert [row[0] for row in rows] == [short, long, sql]
+    assert rows[0][1:] == rows[1][1:] == rows[2][1:] and rows[0][2] is True
+
+
+@pytest.mark.parametrize("options", [{}, {"tags": ["more"]}])
+async def test_whoever_enqueues_from_python_wakes_who_sleeps_and_nobody_for_what_is_not_due(
+    app: App, database_url: str, options: Any
+) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as listening:
+        await listening.execute("listen weft_wake")
+        await listening.execute(
+            "insert into weft.nodes (id, hostname, ip_address, pid, version, lease, status, asleep, queues) "
+            "values (gen_random_uuid(), 'h', 'i', 1, 'v', '10 s', 'active', true, '{post}')"
+        )
+        for queue in ("other", "post"):
+            for delay in ("1h", "0s"):
+                await app.enqueue("mail", queue=queue, delay=delay, **options)
+                await app.enqueue_many("mail", [{}, {}], queue=queue, delay=delay, **options)
+        notes = [note async for note in listening.notifies(timeout=5, stop_after=2)]
+        more = [note async for note in listening.notifies(timeout=0)]
+    assert [note.payload for note in notes + more] == [f"{ids.DEFAULT_ORG} post"] * 2
 
 
 async def test_many_of_none_is_none(app: App) -> None:

@@ -216,9 +216,10 @@ async def test_a_limit_is_journaled_with_what_was_before(tx: Tx) -> None:
     assert (before["max_running"], before["paused"], after["max_running"], after["paused"]) == (2, False, None, True)
 
 
+@pytest.mark.parametrize("crowded", [True, False])
 @pytest.mark.parametrize("limited", ["org", "queue", "key"])
 async def test_never_eleven_under_a_limit_of_ten_with_eight_claimers(
-    database: Database, database_url: str, limited: str
+    database: Database, database_url: str, limited: str, crowded: bool
 ) -> None:
     async with database.tx() as tx:
         if limited == "org":
@@ -233,8 +234,9 @@ async def test_never_eleven_under_a_limit_of_ten_with_eight_claimers(
     async def claimer() -> None:
         nonlocal finished
         while finished < 150:
-            async with database.tx() as tx:
-                held = await hands.claim_special(tx, 4)
+            # what is not crowded is asked as the claimer does: begun, locked and counted in one message
+            async with database.tx(waits=crowded) as tx:
+                held = await hands.claim_special(tx, 4, crowded=crowded)
             # an independent look: how many hold a lease at this instant, in a snapshot of its own
             async with database.once() as tx:
                 counts.append(int(await tx.value("select count(*) from weft.tasks where lease_token is not null")))

@@ -76,6 +76,44 @@ async def test_what_a_look_sees_is_claimed_though_it_is_before_the_mark(database
     assert given_back in waiting(claimer)
 
 
+async def test_a_wake_up_for_limited_work_needs_no_look_if_that_was_known_to_be_limited(database: Database) -> None:
+    async with database.tx() as tx:
+        await orgs.change(tx, id=ORG, max_concurrent=100, actor="test")
+    await put(database)
+    claimer = made(database)
+    await claimer.once()
+    assert await claimer.claim_special() == 1 and waiting(claimer)
+    # nothing is there when it looks again
+    claimer._looked = -60.0
+    assert await claimer.once() == 0 and not claimer._special
+    [late] = await put(database)
+    before, _ = claimer.claims, claimer._special_found.clear()
+    claimer.nudge(f"{ORG} default")
+    assert await claimer.once() == 1 and claimer.claims == before
+    assert claimer._special_found.is_set()
+    assert await claimer.claim_special() == 1 and waiting(claimer) == [late]
+
+
+async def test_what_a_wake_up_tells_of_is_claimed_before_a_look_that_is_due(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimer = made(database)
+    await put(database)
+    assert await claimer.once() == 1 and waiting(claimer)
+    there: list[str] = []
+
+    async def look(_now: float, *, forget: bool = True) -> bool:
+        there.extend(waiting(claimer))
+        return False
+
+    monkeypatch.setattr(claimer, "_look", look)
+    [told] = await put(database)
+    claimer._looked = -60.0
+    claimer.nudge(f"{ORG} default")
+    assert await claimer.once() == 1
+    assert there == [told]
+
+
 async def test_limited_work_is_claimed_from_its_mark_on_and_what_came_before_it_is_found_all_the_same(
     database: Database,
 ) -> None:

@@ -123,6 +123,19 @@ def test_limited_lanes_are_not_warm_and_keyed_ones_may_be() -> None:
     assert [take.lane.org for take in known.shares(10)] == ["a"]
 
 
+def test_a_limited_lane_is_remembered_for_a_minute_though_no_look_sees_it_or_until_it_is_limited_no_more() -> None:
+    known = warm("a")
+    limited, keyed, other = lane("b", limited=True), lane("b", limited=True, plain=False), lane("c", limited=True)
+    known.found([], special=[limited, keyed, other], now=1.0)
+    known.found([], special=[other], now=50.0)
+    assert known.limited == known.special == {limited.place, other.place}
+    assert known.limits({limited.place}, beside=[other]) == [limited, keyed, other]
+    known.found([lane("c")], special=[], now=60.0)
+    assert known.limited == {limited.place}
+    known.found([], special=[], now=62.0)
+    assert not known.limited and known.limits({limited.place}, beside=[]) == []
+
+
 def test_a_lane_without_work_is_forgotten_after_a_minute() -> None:
     known = warm("a")
     known.found([], special=[], now=59.0)

@@ -220,7 +220,7 @@ async def _enqueue_all(tx: Tx, wanted: Sequence[dict[str, Any]]) -> list[Enqueue
     for numbers in alike.values():
         payloads = "[" + ",".join(wanted[n]["payload"] for n in numbers) + "]"
         common = wanted[numbers[0]]
-        made = await enqueue.many(tx, common, pieces=[{"payloads": payloads, "dedupe_keys": None}])
+        made = await enqueue.many(tx, common, pieces=[{"payloads": payloads, "dedupe_keys": None, "count": len(numbers)}])
         found.update(zip(numbers, made, strict=True))
     # two batches with the same keys must not wait for each other
     for n in sorted(keyed, key=lambda n: (wanted[n]["kind"], wanted[n]["dedupe_key"] or "")):

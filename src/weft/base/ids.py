@@ -2,6 +2,7 @@
 
 import datetime as dt
 import uuid
+from collections.abc import Iterator
 
 DEFAULT_ORG = uuid.UUID("00000000-0000-7000-8000-000000000001")
 """The org of everything that names none."""
@@ -27,3 +28,12 @@ def floor(at: dt.datetime) -> uuid.UUID:
 def made_at(id: uuid.UUID) -> dt.datetime:
     """The instant a uuid7 was made, to the millisecond."""
     return dt.datetime.fromtimestamp((id.int >> 80) / 1000, tz=dt.UTC)
+
+
+def following(first: uuid.UUID, count: int) -> Iterator[uuid.UUID]:
+    """A run of ids, each one more than the one before. As `UUID(int=…)` makes them, which takes three times as long."""
+    for value in range(first.int, first.int + count):
+        id = uuid.UUID.__new__(uuid.UUID)
+        object.__setattr__(id, "int", value)
+        object.__setattr__(id, "is_safe", uuid.SafeUUID.unknown)
+        yield id

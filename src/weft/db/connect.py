@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow
 from psycopg.types import json as psycopg_json
 
 from weft.base import errors, json
-from weft.db import arrays, tx
+from weft.db import arrays, tx, wire
 
 Purpose = Literal["work", "reserved", "owner"]
 
@@ -72,7 +72,7 @@ _POOLED = {
 }
 
 
-class Patient(psycopg.AsyncConnection[TupleRow]):
+class Patient(wire.Watched):
     """What the pool opens. A server that is away is asked again soon and often; the pool would double its pauses."""
 
     @classmethod

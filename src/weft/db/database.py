@@ -15,25 +15,17 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 
 import psycopg
-import psycopg_pool
 from psycopg import sql
 from psycopg.rows import TupleRow
 
 from weft.base import config, crash, errors
 from weft.db import connect, embedded
+from weft.db.lean import Lean
+from weft.db.pool import Checkout, Once, Recent
 from weft.db.tx import Tx, translate
 
 request: contextvars.ContextVar[str] = contextvars.ContextVar("weft.db.request", default="")
 """The id of the request that is being served: the journal shows it with what is done in the org's transactions."""
-
-
-class Recent(psycopg_pool.AsyncConnectionPool[connect.Patient]):
-    """A pool that hands out the connection which came back last. The pool's own way is the one that rested longest: all of
-    them then take turns, each with plans of its own to make and the server's memory to map."""
-
-    async def _get_ready_connection(self, timeout: float | None) -> connect.Patient | None:
-        self._pool.rotate(1)
-        return await super()._get_ready_connection(timeout)
 
 
 class Database:
@@ -106,59 +98,39 @@ class Database:
         return Database(dataclasses.replace(self.settings, database_url=url, direct_url=None, pooled=False, pool_size=1))
 
     @contextlib.asynccontextmanager
-    async def tx(self, *, org: uuid.UUID | None = None, engine: bool = False, labelled: bool = False) -> AsyncIterator[Tx]:
+    async def tx(
+        self, *, org: uuid.UUID | None = None, engine: bool = False, labelled: bool = False, waits: bool = True,
+        knowing: Lean | None = None,
+    ) -> AsyncIterator[Tx]:  # fmt: skip
         """A transaction: commits at the end of the block, rolls back if it raises.
 
-        `labelled`: what the engine journals in it names the request, as what is done inside an org always does.
+        `labelled`: what the engine journals in it names the request, as what is done inside an org always does. Not `waits`:
+        that it has begun is not waited for, but sent with the first statement. `knowing`: rather on a connection that has
+        this prepared.
         """
-        async with self._checkout() as connection:
+        async with Checkout(self._opened, knowing=knowing) as connection:
             reached_end = False
             try:
-                async with _transaction(connection, self._local(org=org, engine=engine, labelled=labelled)):
+                settings = self._local(org=org, engine=engine, labelled=labelled)
+                async with _transaction(connection, settings, waits=waits or self.pooled) as tx:
                     crash.point("transaction: begun")
-                    yield Tx(connection)
+                    yield tx
                     reached_end = True
             except psycopg.Error as error:
                 if reached_end and connection.broken:
                     raise errors.OutcomeUnknown() from error
                 raise translate(error) from error
 
-    @contextlib.asynccontextmanager
-    async def once(self, *, org: uuid.UUID | None = None) -> AsyncIterator[Tx]:
+    def once(self, *, org: uuid.UUID | None = None) -> contextlib.AbstractAsyncContextManager[Tx]:
         """For exactly one statement. It commits by itself, in one round trip where that is possible."""
-        if self.pooled or org is not None:
-            async with self.tx(org=org) as tx:
-                yield tx
-        else:
-            async with self._checkout() as connection:
-                yield Tx(connection)
+        return self.tx(org=org) if self.pooled or org is not None else Once(self._opened)
 
-    @contextlib.asynccontextmanager
-    async def _checkout(self) -> "AsyncIterator[psycopg.AsyncConnection[TupleRow]]":
+    async def _opened(self) -> Recent:
         if self._pool is None:
             await self.open()
-        # kept here: whoever closes the database meanwhile forgets it, and the connection must be given back all the same
-        pool = self._pool
-        assert pool is not None
-        task = asyncio.current_task()
-        asked_before = task.cancelling() if task is not None else 0
-        try:
-            connection = await pool.getconn()
-        except psycopg_pool.PoolTimeout as error:
-            raise errors.Unavailable("no database connection became free within 30 s") from error
-        try:
-            # the pool waits with wait_for, which on Python 3.11 loses a cancellation that comes with the connection
-            if task is not None and task.cancelling() > asked_before:
-                raise asyncio.CancelledError
-            yield connection
-        except (errors.WeftError, psycopg.Error) as error:
-            # the driver cancels the query first; if the connection breaks in that, it raises this instead, and loops that
-            # try again after an error would never learn that they were told to end
-            if task is not None and task.cancelling() > asked_before:
-                raise asyncio.CancelledError from error
-            raise
-        finally:
-            await pool.putconn(connection)
+        # kept by who asks: whoever closes the database meanwhile forgets it, and the connection must be given back to it
+        assert self._pool is not None
+        return self._pool
 
     def _local(self, *, org: uuid.UUID | None, engine: bool, labelled: bool) -> dict[str, str]:
         """The settings of one transaction."""
@@ -172,17 +144,18 @@ class Database:
 
 @contextlib.asynccontextmanager
 async def _transaction(
-    connection: "psycopg.AsyncConnection[TupleRow]", settings: Mapping[str, str]
-) -> AsyncIterator[None]:  # fmt: skip
+    connection: "psycopg.AsyncConnection[TupleRow]", settings: Mapping[str, str], *, waits: bool
+) -> AsyncIterator[Tx]:  # fmt: skip
     """A transaction that begins with its settings, in one message. Behind a pooler a bare `begin` has no time limit: a
     process that stopped after it, or while it was in line for it, kept one of the pooler's connections for good."""
-    if not settings:
+    if not settings and waits:
         async with connection.transaction():
-            yield
+            yield Tx(connection)
         return
     try:
-        await connection.execute(_beginning(settings), prepare=False)
-        yield
+        if settings:
+            await connection.execute(_beginning(settings), prepare=False)
+        yield Tx(connection, begins=not settings)
     except BaseException:
         # one that is broken is found out by the pool
         with contextlib.suppress(psycopg.Error):

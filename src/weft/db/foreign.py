@@ -34,6 +34,14 @@ class Borrowed(tx.Tx):
         assert found is not None
         return [None if value is None else str(value) for value in found]
 
+    async def lean_rows(self, statement: Lean, arguments: Mapping[str, Any]) -> Sequence[Any]:
+        return await self.rows(statement.source, arguments)
+
+    async def together(
+        self, asked: Sequence[tuple[Lean, Mapping[str, Any]]], *, ends: bool = False
+    ) -> list[Sequence[Any]]:  # fmt: skip
+        return [await self.rows(statement.source, arguments) for statement, arguments in asked]
+
     async def run(self, statement: str, params: Mapping[str, Any] | None = None) -> int:
         return len(await self.rows(statement, params))
 

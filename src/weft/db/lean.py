@@ -2,11 +2,10 @@
 
 The driver takes a statement apart, finds a dumper for each value, waits in a generator and finds a loader for each
 answer; that is most of what an enqueue costs its caller. Here values are text, the statement is prepared once per
-connection, and one row of text comes back. Whoever is cancelled in the middle loses the connection, not its order:
-a half-read answer must not be the next caller's.
+connection, and one row of text comes back, or rows as the driver reads them. Whoever is cancelled in the middle loses the
+connection, not its order: a half-read answer must not be the next caller's.
 """
 
-import asyncio
 import datetime as dt
 import re
 import uuid
@@ -15,12 +14,12 @@ from typing import Any
 
 import psycopg
 from psycopg import pq
+from psycopg.adapt import Transformer
 from psycopg.rows import TupleRow
 
-from weft.db import arrays
+from weft.db import arrays, wire
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
-_FINE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 
 class Lean:
@@ -37,83 +36,117 @@ class Lean:
         return [_text(arguments[parameter]) for parameter in self.parameters]
 
 
+_BEGIN, _COMMIT = Lean("begin", "begin"), Lean("commit", "commit")
+_NOTHING: dict[str, Any] = {}
+_PRINTED = uuid.UUID | int
+
+
 def fits(connection: "psycopg.AsyncConnection[TupleRow]") -> bool:
     """Whether it can be done so: not through a pooler, which prepares nothing, and not inside a transaction, which a
     statement that turns out not to be prepared any more would spoil."""
     return connection.prepare_threshold is not None and connection.pgconn.transaction_status == pq.TransactionStatus.IDLE
 
 
+def knows(connection: "psycopg.AsyncConnection[TupleRow]", statement: Lean) -> bool:
+    """Whether it is prepared there, so far as we know."""
+    return statement.name in _prepared(connection)
+
+
 async def row(
     connection: "psycopg.AsyncConnection[TupleRow]", statement: Lean, arguments: Mapping[str, Any]
 ) -> list[str | None]:
-    """The one row it answers. Only if it `fits`."""
-    wire = connection.pgconn
-    values = statement.values(arguments)
-    prepared: set[bytes] = connection.__dict__.setdefault("weft_lean", set())
-    if statement.name in prepared:
-        try:
-            return await _ask(wire, statement, values)
-        except psycopg.errors.InvalidSqlStatementName:
-            # the driver forgets all that is prepared after a rollback, ours too; nothing was done
-            prepared.clear()
-    wire.send_prepare(statement.name, statement.text)
-    await _answer(wire)
-    prepared.add(statement.name)
-    return await _ask(wire, statement, values)
-
-
-async def _ask(wire: pq.abc.PGconn, statement: Lean, values: Sequence[bytes | None]) -> list[str | None]:
-    wire.send_query_prepared(statement.name, values)
-    found = await _answer(wire)
+    """The one row it answers, as text. Only if it `fits`."""
+    found = await _asked(connection, statement, arguments)
     return [_said(found.get_value(0, column)) for column in range(found.nfields)]
 
 
-async def _answer(wire: pq.abc.PGconn) -> pq.abc.PGresult:
-    """Waits for the answer to what was sent; raises the server's error."""
-    answer: pq.abc.PGresult | None = None
+async def rows(
+    connection: "psycopg.AsyncConnection[TupleRow]", statement: Lean, arguments: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    """All rows it answers, as the driver reads them. Only if it `fits`."""
+    return _loaded(connection, await _asked(connection, statement, arguments))
+
+
+async def together(
+    connection: "psycopg.AsyncConnection[TupleRow]", asked: "Sequence[tuple[Lean, Mapping[str, Any]]]", *,
+    begins: bool, ends: bool,
+) -> list[list[tuple[Any, ...]]]:  # fmt: skip
+    """What several statements answer, in one round trip: those that a transaction begins with, or ends with, or both. Each
+    sees what is committed when its turn comes. To begin one, it must `fit`."""
+    said = [(_BEGIN, _NOTHING)] * begins + list(asked) + [(_COMMIT, _NOTHING)] * ends
     try:
-        loop = asyncio.get_running_loop()
-        while wire.flush():
-            await _ready(loop.add_writer, loop.remove_writer, wire.socket)
-        while (result := await _next(wire)) is not None:
-            answer = result if answer is None else answer
-    except asyncio.CancelledError:
-        wire.finish()
-        raise
-    if answer is None:
-        raise psycopg.OperationalError("the connection was lost while it was waited for an answer")
-    if answer.status not in _FINE:
-        raise psycopg.errors.error_from_result(answer)
-    return answer
+        found = await _pipelined(connection, said)
+    except psycopg.errors.InvalidSqlStatementName:
+        if not begins:
+            raise
+        # see `_asked`; not by the driver, who would forget all of it once more
+        _prepared(connection).clear()
+        connection.pgconn.send_query(b"rollback")
+        await wire.answer(connection)
+        found = await _pipelined(connection, said)
+    return [_loaded(connection, result) for result in found[begins : len(said) - ends]]
 
 
-async def _next(wire: pq.abc.PGconn) -> pq.abc.PGresult | None:
-    """The next result, or None at their end. That end is waited for as well: it may arrive later than the result, and
-    libpq would wait for it without the loop, with everybody else."""
-    loop = asyncio.get_running_loop()
-    while wire.is_busy():
-        await _ready(loop.add_reader, loop.remove_reader, wire.socket)
-        wire.consume_input()
-    return wire.get_result()
+async def _asked(
+    connection: "psycopg.AsyncConnection[TupleRow]", statement: Lean, arguments: Mapping[str, Any]
+) -> pq.abc.PGresult:
+    values = statement.values(arguments)
+    if statement.name in _prepared(connection):
+        try:
+            return await _ask(connection, statement, values)
+        except psycopg.errors.InvalidSqlStatementName:
+            # the driver forgets all that is prepared after a rollback, ours too; nothing was done
+            _prepared(connection).clear()
+    await _prepare(connection, statement)
+    return await _ask(connection, statement, values)
 
 
-async def _ready(add: Any, remove: Any, socket: int) -> None:
-    """Until the socket can be read from, or written to."""
-    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    add(socket, _wake, ready)
-    try:
-        await ready
-    finally:
-        remove(socket)
+def _prepared(connection: "psycopg.AsyncConnection[TupleRow]") -> set[bytes]:
+    found: set[bytes] = connection.__dict__.setdefault("weft_lean", set())
+    return found
 
 
-def _wake(ready: "asyncio.Future[None]") -> None:
-    if not ready.done():
-        ready.set_result(None)
+async def _prepare(connection: "psycopg.AsyncConnection[TupleRow]", statement: Lean) -> None:
+    connection.pgconn.send_prepare(statement.name, statement.text)
+    await wire.answer(connection)
+    _prepared(connection).add(statement.name)
+
+
+async def _ask(
+    connection: "psycopg.AsyncConnection[TupleRow]", statement: Lean, values: Sequence[bytes | None]
+) -> pq.abc.PGresult:
+    connection.pgconn.send_query_prepared(statement.name, values)
+    return await wire.answer(connection)
+
+
+async def _pipelined(
+    connection: "psycopg.AsyncConnection[TupleRow]", said: "Sequence[tuple[Lean, Mapping[str, Any]]]"
+) -> list[pq.abc.PGresult]:
+    for statement, _ in said:
+        if statement.name not in _prepared(connection):
+            await _prepare(connection, statement)
+    messages = [(statement.name, statement.values(arguments)) for statement, arguments in said]
+    connection.pgconn.enter_pipeline_mode()
+    for name, values in messages:
+        connection.pgconn.send_query_prepared(name, values)
+    connection.pgconn.pipeline_sync()
+    found = await wire.answers(connection)
+    connection.pgconn.exit_pipeline_mode()
+    return [wire.fine(result) for result in found]
+
+
+def _loaded(connection: "psycopg.AsyncConnection[TupleRow]", found: pq.abc.PGresult) -> list[tuple[Any, ...]]:
+    reader = Transformer(connection)
+    reader.set_pgresult(found)
+    return reader.load_rows(0, found.ntuples, tuple)
 
 
 def _said(value: bytes | None) -> str | None:
     return None if value is None else value.decode()
+
+
+def _item(value: Any) -> str | None:
+    return value if isinstance(value, str) else _said(_text(value))
 
 
 def _text(value: Any) -> bytes | None:
@@ -122,12 +155,13 @@ def _text(value: Any) -> bytes | None:
         return None
     if isinstance(value, str):
         return value.encode()
-    if isinstance(value, uuid.UUID | int):
+    if isinstance(value, _PRINTED):
         return str(value).encode()
     if isinstance(value, dt.datetime):
         return value.isoformat().encode()
     if isinstance(value, dt.timedelta):
         return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds".encode()
     if isinstance(value, Sequence):
-        return (arrays.quoted(list(value)) or "{}").encode()
+        items = [_item(one) for one in value]
+        return (arrays.quoted(items) or arrays.plain(["NULL"] * len(items))).encode()
     raise TypeError(f"{type(value).__name__} cannot be sent so")

@@ -15,6 +15,7 @@ from psycopg import sql
 from psycopg.rows import TupleRow
 
 from weft.base import errors
+from weft.db import wire
 from weft.db.database import Database
 
 log = logging.getLogger("weft.db.notify")
@@ -73,8 +74,13 @@ class Hub:
         self.healthy = True
         for channel in CHANNELS:
             self._tell(channel, None)
-        async for note in connection.notifies():
-            self._tell(note.channel, note.payload)
+        pgconn, encoding = connection.pgconn, connection.info.encoding
+        while True:
+            while (note := pgconn.notifies()) is not None:
+                self._tell(note.relname.decode(encoding), note.extra.decode(encoding))
+            # not the driver's own way, which takes its time to hand one over, with a task that waits for it
+            await wire.readable(connection)
+            pgconn.consume_input()
 
     def _tell(self, channel: str, payload: str | None) -> None:
         for listener in list(self._listeners[channel]):

@@ -18,10 +18,12 @@ from weft.db.lean import Lean
 class Tx:
     """Runs named statements on one connection. Rows are tuples; a store turns them into models."""
 
-    __slots__ = ("connection",)
+    __slots__ = ("_begins", "_quick", "connection")
 
-    def __init__(self, connection: "psycopg.AsyncConnection[TupleRow]") -> None:
+    def __init__(self, connection: "psycopg.AsyncConnection[TupleRow]", *, begins: bool = False) -> None:
+        """`begins`: it is a transaction, but the server does not know yet."""
         self.connection = connection
+        self._begins, self._quick = begins, False
 
     async def rows(self, statement: str, params: Mapping[str, Any] | None = None) -> Sequence[TupleRow]:
         cursor = await self._execute(statement, params)
@@ -38,6 +40,20 @@ class Tx:
         found = await self.row(statement, params)
         return None if found is None else found[0]
 
+    async def together(
+        self, asked: "Sequence[tuple[Lean, Mapping[str, Any]]]", *, ends: bool = False
+    ) -> "list[Sequence[TupleRow]]":
+        """What several statements answer, each as if it had been asked alone, in one round trip if they are the first of a
+        transaction that waits for nothing. `ends`: they are its last, and may commit it."""
+        if not self._quick and not (self._begins and lean.fits(self.connection)):
+            return [await self.rows(statement.source, arguments) for statement, arguments in asked]
+        begins, self._begins, self._quick = self._begins, False, True
+        try:
+            with _reading:
+                return [*await lean.together(self.connection, asked, begins=begins, ends=ends)]
+        except psycopg.Error as error:
+            raise translate(error) from error
+
     async def lean(self, statement: Lean, arguments: Mapping[str, Any]) -> Sequence[Any]:
         """The one row of a small statement, as text: the quick way if it fits, else as usual."""
         if not lean.fits(self.connection):
@@ -46,6 +62,16 @@ class Tx:
             return [None if value is None else str(value) for value in found]
         try:
             return await lean.row(self.connection, statement, arguments)
+        except psycopg.Error as error:
+            raise translate(error) from error
+
+    async def lean_rows(self, statement: Lean, arguments: Mapping[str, Any]) -> Sequence[TupleRow]:
+        """The rows of a statement that somebody waits for, the quick way if it fits."""
+        if not lean.fits(self.connection):
+            return await self.rows(statement.source, arguments)
+        try:
+            with _reading:
+                return await lean.rows(self.connection, statement, arguments)
         except psycopg.Error as error:
             raise translate(error) from error
 
@@ -72,14 +98,22 @@ class Tx:
     async def savepoint(self) -> AsyncIterator[None]:
         """A part that can fail without the rest: what raises in it is undone, and nothing else. One for a batch, not for
         each of many."""
+        await self._begin()
         async with self.connection.transaction():
             yield
 
     async def _execute(self, statement: str, params: Mapping[str, Any] | None) -> psycopg.AsyncCursor[TupleRow]:
         try:
+            if self._begins:
+                await self._begin()
             return await self.connection.execute(statement, params)
         except psycopg.Error as error:
             raise translate(error) from error
+
+    async def _begin(self) -> None:
+        if self._begins:
+            self._begins = False
+            await self.connection.execute("begin")
 
 
 class _Reading:
@@ -89,7 +123,8 @@ class _Reading:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, psycopg.DataError | msgspec.DecodeError):
+        # not what the server says of a statement, which has a code
+        if isinstance(error, psycopg.DataError | msgspec.DecodeError) and getattr(error, "sqlstate", None) is None:
             raise errors.DatabaseError(f"what is stored cannot be read: {error}") from error
 
 

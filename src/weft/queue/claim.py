@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from weft.base import crash
 from weft.db import statements
+from weft.db.lean import Lean
 from weft.db.tx import Tx
 from weft.queue.lanes import Lane, Take
 from weft.queue.model import Claimed, claimed
 
 SQL = statements.load("weft.queue")
+
+_NAMED = Lean("claim_named", SQL.claim_named)
 
 
 async def lanes(tx: Tx) -> list[Lane]:
@@ -24,13 +27,25 @@ async def lanes_of(tx: Tx, *, org: str) -> list[Lane]:
 
 
 async def plain(
-    tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], takes: Sequence[Take], lease: dt.timedelta | None = None
-) -> list[Claimed]:
-    """Takes plain, unlimited work in one statement. Lanes limited or paused meanwhile yield nothing.
+    tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], takes: Sequence[Take],
+    lease: dt.timedelta | None = None, told: bool = False,
+) -> list[Claimed]:  # fmt: skip
+    """Takes plain, unlimited work in one statement. Lanes limited or paused meanwhile yield nothing. `told`: somebody has
+    said that it is there, and waits for it.
 
     With `lease` each task gets a lease of its own, as HTTP workers need; without, it hangs on the node's beat.
     """
     sent = time.monotonic()
+    if told and len(takes) == 1:
+        one = takes[0]
+        asked = {
+            "lane": one.lane.lane, "org": one.lane.org, "take": one.take, "mark_urgency": one.mark.urgency,
+            "mark_run_at": one.mark.run_at, "mark_id": one.mark.id, "kinds": kinds, "node_id": node_id, "token": token,
+            "lease": lease, "limited": False,
+        }  # fmt: skip
+        few = await tx.lean_rows(_NAMED, asked)
+        crash.point("claim: answered")
+        return claimed(few, token=token, sent=sent)
     rows = await tx.rows(
         SQL.claim_plain,
         {

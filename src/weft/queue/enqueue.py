@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from weft.base import errors, json, names
+from weft.base import errors, ids, json, names
 from weft.db import foreign, statements
 from weft.db.lean import Lean
 from weft.db.tx import Tx
@@ -13,7 +13,11 @@ from weft.queue.model import Enqueued
 
 SQL = statements.load("weft.queue")
 
+_SIMPLE = Lean("enqueue_simple", SQL.enqueue_simple)
 _PLAIN = Lean("enqueue_plain", SQL.enqueue_plain)
+_MANY = Lean("enqueue_many_plain", SQL.enqueue_many_plain)
+
+_SELDOM = tuple(name for name in _PLAIN.parameters if name not in _SIMPLE.parameters)
 
 CHUNK = 5000
 """Payloads per statement of a bulk enqueue."""
@@ -26,7 +30,7 @@ async def one(tx: Tx, arguments: dict[str, Any]) -> Enqueued:
         assert row is not None  # it always answers
         return Enqueued(row[0], row[1])
     arguments["lane"] = lanes.name(arguments["queue"], arguments["capabilities"])
-    id = (await tx.lean(_PLAIN, arguments))[0]
+    id = (await tx.lean(_PLAIN if any(map(arguments.get, _SELDOM)) else _SIMPLE, arguments))[0]
     return Enqueued(uuid.UUID(id))
 
 
@@ -38,7 +42,7 @@ def chunks(payloads: Sequence[Any], *, dedupe_keys: Sequence[str] | None) -> lis
     for start in range(0, len(payloads), CHUNK):
         piece = payloads[start : start + CHUNK]
         keys = dedupe_keys and [names.check_key(key, what="dedupe_key") for key in dedupe_keys[start : start + CHUNK]]
-        pieces.append({"payloads": _array(piece), "dedupe_keys": keys})
+        pieces.append({"payloads": _array(piece), "dedupe_keys": keys, "count": len(piece)})
     return pieces
 
 
@@ -47,9 +51,12 @@ async def many(tx: Tx, common: dict[str, Any], *, pieces: Sequence[dict[str, Any
     found: list[Enqueued] = []
     common = {**common, "lane": lanes.name(common["queue"], common["capabilities"])}
     for piece in pieces:
-        # without keys one insert does it; with them each may be there already
-        statement = SQL.enqueue_many_plain if piece["dedupe_keys"] is None else SQL.enqueue_keyed
-        found += [Enqueued(*row) for row in await tx.rows(statement, common | piece)]
+        if piece["dedupe_keys"] is None:
+            first = uuid.UUID((await tx.lean(_MANY, common | piece))[0])
+            found += map(Enqueued, ids.following(first, piece["count"]))
+        else:
+            # each may be there already
+            found += [Enqueued(*row) for row in await tx.rows(SQL.enqueue_keyed, common | piece)]
     return found
 
 

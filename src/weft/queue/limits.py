@@ -12,15 +12,21 @@ import dataclasses
 import datetime as dt
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from weft.base import crash, ids
 from weft.db import statements
+from weft.db.lean import Lean
 from weft.db.tx import Tx
 from weft.queue import lanes as fairness
 from weft.queue.lanes import START, Lane, Mark
 from weft.queue.model import Claimed, claimed
 
 SQL = statements.load("weft.queue")
+
+_LOCK, _COUNT = Lean("lock_limits", SQL.lock_limits), Lean("count_limits", SQL.count_limits)
+CLAIM = Lean("claim_limited", SQL.claim_limited)
+"""What a connection for `claim` should know: it takes long to plan."""
 
 _EVERY = str(ids.EVERY_ORG)
 _CANDIDATES = 50
@@ -88,10 +94,11 @@ class Room:
 
 async def claim(
     tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], lanes: Sequence[Lane], want: int, turn: int = 0,
-    lease: dt.timedelta | None = None, suspects: int = 1, marks: Marks | None = None,
+    lease: dt.timedelta | None = None, suspects: int = 1, marks: Marks | None = None, crowded: bool = True,
 ) -> Taken:  # fmt: skip
     """Takes up to `want` tasks from limited lanes and special tasks, never above any limit; of those that have lost a
-    worker at most `suspects`."""
+    worker at most `suspects`. Not `crowded`: nobody else is expected to count at the same time, so it is counted with the
+    locks, in one round trip; in vain, if one is not got."""
     sent = time.monotonic()
     marks = marks or {}
     special = [lane for lane in lanes if not lane.plain]
@@ -99,7 +106,9 @@ async def claim(
     short = any(lane in marks for lane in special) and not found
     names = {name for lane in lanes for name in _names(lane.org, lane.queue)}
     names |= {_key(one) for one in candidates if one.key is not None}
-    locked = {name for name, got in await tx.rows(SQL.lock_limits, {"names": sorted(names)}) if got}
+    lock = (_LOCK, {"names": sorted(names)})
+    answers, *counts = await tx.together([lock] if crowded else [lock, _counting(lanes)])
+    locked = {name for name, got in answers if got}
     contended = len(locked) < len(names)
     usable = [lane for lane in lanes if locked.issuperset(_names(lane.org, lane.queue))]
     candidates = [
@@ -109,7 +118,8 @@ async def claim(
     ]
     if not usable and not candidates:
         return Taken([], contended, short=short)
-    room, rates = await _count(tx, lanes=usable)
+    [counted] = counts or await tx.together([_counting(usable)])
+    room, rates = _counted(counted)
     keys = await _count_keys(tx, candidates=candidates)
     plain = [lane for lane in usable if lane.plain]
     offering = {(one.lane, one.org) for one in candidates}
@@ -139,13 +149,17 @@ async def claim(
             **_from(takes, marks),
             **hold,
         }
-        got = claimed(await tx.rows(SQL.claim_limited, arguments), token=token, sent=sent)
+        if not rates:
+            crash.point("limited claim: before commit")
+        [rows] = await tx.together([(CLAIM, arguments)], ends=not rates)
+        got = claimed(rows, token=token, sent=sent)
         tasks += got
         by_place = {lane.place: lane for lane in takes}
         moved |= {by_place[one.lane, one.org]: Mark(one.urgency, one.run_at, one.id) for one in got}
         short = short or (len(got) < sum(takes.values()) and any(lane in marks for lane in takes))
     await _spend(tx, rates=rates, tasks=tasks)
-    crash.point("limited claim: before commit")
+    if rates or not takes:
+        crash.point("limited claim: before commit")
     return Taken(tasks, contended, moved, short)
 
 
@@ -155,12 +169,12 @@ async def claim_picked(
 ) -> Taken:  # fmt: skip
     """As `claim`, but from one lane, and the caller chooses: `pick(n)` answers the ids of at most n that are ready."""
     sent = time.monotonic()
-    room, rates = await _count(tx, lanes=[lane])
+    room, rates = _counted((await tx.together([_counting([lane])]))[0])
     if limited := bool(room.places):
         names = _names(lane.org, lane.queue)
         if not all(got for _, got in await tx.rows(SQL.lock_limits, {"names": sorted(names)})):
             return Taken([], contended=True)
-        room, rates = await _count(tx, lanes=[lane])
+        room, rates = _counted((await tx.together([_counting([lane])]))[0])
         want = room.take(names, want=want)
     chosen = await pick(want) if want > 0 else []
     if not chosen:
@@ -284,23 +298,25 @@ async def _candidates(
     return [Candidate(*row) for row in await tx.rows(SQL.special_candidates, arguments)]
 
 
-async def _count(tx: Tx, *, lanes: Sequence[Lane]) -> tuple[Room, dict[tuple[str, str], float]]:
-    """Free places under the limits of these lanes, and the token buckets among them."""
+def _counting(lanes: Sequence[Lane]) -> "tuple[Lean, dict[str, object]]":
+    """What to ask to know how full the limits of these lanes are."""
+    orgs, queues = {lane.org for lane in lanes}, {lane.queue for lane in lanes}
+    return _COUNT, {"orgs": sorted(orgs), "names": sorted(queues)}
+
+
+def _counted(limits: Sequence[Sequence[Any]]) -> tuple[Room, dict[tuple[str, str], float]]:
+    """Free places under the limits, and the token buckets among them."""
     places: dict[str, int] = {}
     rates: dict[tuple[str, str], float] = {}
-    orgs = sorted({lane.org for lane in lanes})
-    for org, maximum, running in await tx.rows(SQL.count_orgs, {"orgs": orgs}):
-        places[f"org {org}"] = maximum - running
-    queues = {"names": sorted({lane.queue for lane in lanes}), "orgs": orgs}
-    for org, name, paused, maximum, rate, _burst, tokens, running in await tx.rows(SQL.count_queues, queues):
+    for org, name, paused, maximum, tokens, running in limits:
         free = [0] if paused else []
         if maximum is not None:
             free.append(maximum - running)
-        if rate is not None:
+        if tokens is not None:
             free.append(int(tokens))
             rates[(org, name)] = tokens
         if free:
-            places[f"queue {org} {name}"] = min(free)
+            places[f"queue {org} {name}" if name is not None else f"org {org}"] = min(free)
     return Room(places), rates
 
 

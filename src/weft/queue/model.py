@@ -172,8 +172,7 @@ def view(row: tuple[Any, ...]) -> TaskView:
     return TaskView(**dict(zip(_FIELDS, row, strict=True)))
 
 
-@dataclasses.dataclass(frozen=True)
-class Enqueued:
+class Enqueued(msgspec.Struct, frozen=True, gc=False):
     """What enqueue answers: the id, and whether the task is new or was there already (dedupe)."""
 
     id: uuid.UUID

@@ -11,6 +11,7 @@ enqueues notify.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import time
@@ -69,7 +70,7 @@ class Claimer:
         self._look_cost = 0.0
         self._forgot = 0.0
         self._hungry = True  # the last bulk claim found nothing
-        self._turn = 0
+        self._turn, self._crowded = 0, False
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
         self._courtesy = courtesy or Courtesy()
@@ -83,8 +84,8 @@ class Claimer:
         self._stopped = False
         self._scout = Scout(
             warm=self._warm, buffer=buffer, flood=self._flood, soon=soon, hungry=lambda: self._hungry,
-            claim=lambda takes, now: self._claim(takes, now, fresh=True), hears=lambda: self.asleep and self.hears(),
-            found_more=self.nudge, found_special=self._special_found.set,
+            claim=lambda takes, now: self._claim(takes, now, fresh=True, told=True), found_more=self.nudge,
+            hears=lambda: self.asleep and self.hears(), found_special=self._tell_special,
         )  # fmt: skip
 
     @property
@@ -223,14 +224,14 @@ class Claimer:
         if self._look_cost >= _LOOK_CHEAP and now - self._forgot >= _LOOK_EVERY:
             self._forgot = now
             self._warm.forget(_LOOK_CHEAP / self._look_cost)
+        told = await self._claim_named(named, now) if named else 0
         if ((look_now and soon) or now - self._looked >= every) and (self._warm or self._special):
             forget = look_now or self.asleep or now - self._forgot >= _LOOK_EVERY
             got = await self._claim_plain(now) if await self._look(now, forget=forget) else -1
             if got == 0 and not forget and soon:  # what the look saw is before the marks
                 self._warm.forget(1.0)
                 got = await self._claim_plain(now)
-            return max(got, 0)
-        told = await self._claim_named(named, now) if named else 0
+            return told + max(got, 0)
         if told and not unnamed:
             return told
         got = await self._claim_plain(now)
@@ -269,15 +270,19 @@ class Claimer:
         return bool(plain)
 
     async def _claim_named(self, named: set[Place], now: float) -> int:
-        """What wake-ups told of. Limited lanes are left to the special loop, which counts."""
+        """What wake-ups told of, before any look. Limited lanes are left to the special loop, which counts."""
         if named & self._warm.special:
-            self._special_found.set()
+            self._tell_special(named)
         room = bite(min(self._room(), BATCH), hungry=self._hungry)
         if room <= 0:
             return 0
-        got = await self._claim(self._warm.named(named - self._warm.limited, room=room, now=now), now)
+        got = await self._claim(self._warm.named(named - self._warm.limited, room=room, now=now), now, told=True)
         self._hungry = not got
         return got + len(named & self._warm.special)
+
+    def _tell_special(self, named: set[Place]) -> None:
+        self._special = self._warm.limits(named, beside=self._special)
+        self._special_found.set()
 
     async def _claim_plain(self, now: float) -> int:
         room = self._courtesy.portion(bite(portion(self._room()), hungry=self._hungry))
@@ -289,21 +294,21 @@ class Claimer:
         self._hungry = not got
         return got
 
-    async def _claim(self, takes: Sequence[Take], now: float, *, fresh: bool = False) -> int:
+    async def _claim(self, takes: Sequence[Take], now: float, *, fresh: bool = False, told: bool = False) -> int:
         if not takes:
             return 0
-        tasks = await self._take(takes, kinds=self._serves.kinds)
+        tasks = await self._take(takes, kinds=self._serves.kinds, told=told)
         if self._warm.took(takes, tasks, now=now):
             self._courtesy.came(now)
         self._buffer.put(tasks, fresh=fresh)
         return len(tasks)
 
-    async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str]) -> list[Claimed]:
-        token = str(ids.token())
+    async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str], told: bool = False) -> list[Claimed]:
+        token, node_id = str(ids.token()), self._serves.node_id
         self.claims += 1
         try:
             async with self._database.once() as tx:
-                return await claim.plain(tx, node_id=self._serves.node_id, token=token, kinds=kinds, takes=takes)
+                return await claim.plain(tx, node_id=node_id, token=token, kinds=kinds, takes=takes, told=told)
         except BaseException:
             self._doubtful.append(token)
             raise
@@ -321,8 +326,8 @@ class Claimer:
                 self._special_found.set()
                 await asyncio.sleep(_AFTER_AN_ERROR)
                 continue
-            if not got:
-                await asyncio.sleep(_SPECIAL_PAUSE)
+            # what was got is begun before more is asked for
+            await asyncio.sleep(0 if got else _SPECIAL_PAUSE)
 
     async def claim_special(self) -> int:
         """Limited work, keyed work and suspects: only as many as can start at once."""
@@ -333,16 +338,16 @@ class Claimer:
         self._special_found.clear()
         token = str(ids.token())
         try:
-            async with self._database.tx() as tx:
+            async with self._database.tx(waits=False, knowing=limits.CLAIM) as tx:
                 taken = await limits.claim(
                     tx, node_id=self._serves.node_id, token=token, kinds=self._serves.kinds, lanes=self._special,
-                    want=want, turn=self._turn, suspects=want, marks=self._special_marks,
+                    want=want, turn=self._turn, suspects=want, marks=self._special_marks, crowded=self._crowded,
                 )  # fmt: skip
         except BaseException:
             self._doubtful.append(token)
             raise
         self.claims += 1
-        self._turn += 1
+        self._turn, self._crowded = self._turn + 1, taken.contended
         self._buffer.put_first(taken.tasks)
         if taken.tasks:
             self._held[token] = len(taken.tasks)
@@ -385,8 +390,6 @@ class Claimer:
     async def _wait(self, longest: float) -> None:
         if self._scout.named and not self._flood.is_set():
             return  # the scout has left us some
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(longest):
                 await self._nudged.wait()
-        except TimeoutError:
-            return

@@ -29,7 +29,7 @@ class Scout:
     def __init__(
         self, *, warm: WarmLanes, buffer: Buffer, flood: asyncio.Event, soon: Callable[[], int],
         claim: Callable[[Sequence[Take], float], Awaitable[int]], hears: Callable[[], bool], hungry: Callable[[], bool],
-        found_more: Callable[[], None], found_special: Callable[[], None],
+        found_more: Callable[[], None], found_special: Callable[[set[Place]], None],
     ) -> None:  # fmt: skip
         self.named: set[Place] = set()
         """Lanes that wake-ups told of. While there is no flood they are the claimer's."""
@@ -82,7 +82,7 @@ class Scout:
             return 0
         named = self.take_named()
         if named & self._warm.special:
-            self._found_special()
+            self._found_special(named)
         now = time.monotonic()
         takes = self._warm.named(named - self._warm.limited, room=room, now=now)
         try:

@@ -1,7 +1,7 @@
 """The lanes a worker has had work from lately, and what to ask each of them for. Pure."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from weft.queue import lanes
 from weft.queue.lanes import Lane, Mark, Take
@@ -63,7 +63,8 @@ class WarmLanes:
         self.special: frozenset[Place] = frozenset()
         """Lanes with work under a limit or a key."""
         self.limited: frozenset[Place] = frozenset()
-        """Lanes with no other work than that."""
+        """Lanes with no other work than that, now or lately."""
+        self._limits: dict[tuple[Place, bool], tuple[Lane, float]] = {}
         self._turn = 0
         self._forgotten = 0
 
@@ -75,10 +76,14 @@ class WarmLanes:
         """Whether a lane gave all it was asked for."""
         return any(warm.full for warm in self._warm.values())
 
-    def found(self, plain: Iterable[Lane], *, special: Sequence[Lane], now: float, forget: bool = True) -> None:
+    def found(self, plain: Collection[Lane], *, special: Sequence[Lane], now: float, forget: bool = True) -> None:
         """These have ready work; of all others nothing more is known. `forget`: and all marks are forgotten."""
-        self.special = frozenset(lane.place for lane in special)
-        self.limited = frozenset(lane.place for lane in special if lane.limited)
+        unlimited = {lane.place for lane in plain}
+        self._limits |= {(lane.place, lane.plain): (lane, now) for lane in special if lane.limited}
+        self._limits = {which: (lane, seen) for which, (lane, seen) in self._limits.items()
+                        if lane.place not in unlimited and now - seen <= _WARM_FOR}  # fmt: skip
+        self.limited = frozenset(place for place, _plain in self._limits)
+        self.special = self.limited | {lane.place for lane in special}
         for lane in plain:
             known = self._warm.get(lane.place, Warm(lane, seen=now))
             self._warm[lane.place] = Warm(lane, seen=now, mark=known.mark, best=known.best, deep=known.deep)
@@ -125,6 +130,12 @@ class WarmLanes:
         """Whether it gave all it was asked for last time."""
         warm = self._warm.get(lane.place)
         return warm is not None and warm.deep
+
+    def limits(self, places: Collection[Place], *, beside: Iterable[Lane]) -> list[Lane]:
+        """`beside`, and those of the places that were under a limit lately: no look sees them while nothing is in them."""
+        known = {(lane.place, lane.plain): lane for lane in beside}
+        late = {which: lane for which, (lane, _seen) in self._limits.items() if which[0] in places}
+        return list((late | known).values())
 
     def named(self, places: Iterable[Place], *, room: int, now: float) -> list[Take]:
         """What a wake-up told of, whether we knew the lane or not."""

@@ -172,17 +172,19 @@ select n.name, pg_try_advisory_xact_lock(hashtextextended('weft.limit ' || n.nam
 from unnest(%(names)s::text[]) as n (name);
 
 -- How full the limits of these orgs are; one that is suspended has no room. Counted from leased rows in a statement of its own, after the locks.
--- name: count_orgs
-select o.id::text, case when o.suspended_at is null then o.max_concurrent else 0 end, count(t.id)
+-- An org's own limit has no queue.
+-- name: count_limits
+select
+    o.id::text, null as name, false as paused, case when o.suspended_at is null then o.max_concurrent else 0 end,
+    null::double precision as tokens, count(t.id)
 from weft.orgs as o
 left join weft.tasks as t
     on t.org_id = o.id and t.state = 'running' and t.limited
 where o.id = any(%(orgs)s::uuid[]) and (o.max_concurrent is not null or o.suspended_at is not null)
-group by o.id, o.max_concurrent, o.suspended_at;
-
--- name: count_queues
+group by o.id, o.max_concurrent, o.suspended_at
+union all
 select
-    q.org_id::text, q.name, q.paused, q.max_running, q.rate_limit, q.rate_burst,
+    q.org_id::text, q.name, q.paused, q.max_running,
     -- the bucket as it would be now
     case
         when q.rate_limit is not null then least(
@@ -198,7 +200,7 @@ select
             and (t.org_id = q.org_id or q.org_id = '00000000-0000-0000-0000-000000000000')
     )
 from weft.queues as q
-where q.name = any(%(names)s) and q.org_id = any(%(orgs)s::uuid[] || '00000000-0000-0000-0000-000000000000'::uuid);
+where q.name = any(%(names)s::text[]) and q.org_id = any(%(orgs)s::uuid[] || '00000000-0000-0000-0000-000000000000'::uuid);
 
 -- How many of these keys run, and for strict keys which task is first in line (in any state).
 -- name: count_keys
