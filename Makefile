@@ -54,13 +54,16 @@ test: $(if $(ARGS)$(WEFT_TEST_SERVER),$(STAMP),test-15)
 	@command -v pgbouncer >/dev/null || \
 	  printf '\n*** NOT TESTED: a pooler in transaction mode. apt-get install pgbouncer\n\n'
 
+# The web UI is built meanwhile: most of that is waiting for packages.
 test-15: $(STAMP)
 	@if command -v pg_virtualenv >/dev/null && [ -x /usr/lib/postgresql/15/bin/postgres ]; then \
 	  echo "PostgreSQL 15:"; \
+	  { $(BIN)/python scripts/ui.py build & } 2>/dev/null; building=$$!; \
 	  pg_virtualenv -v 15 $(if $(MEMORY),-c "-d $(MEMORY)/weft-tests-15-$$$$") \
 	    -o max_connections=200 -o log_min_messages=panic -o log_checkpoints=off \
 	    -o wal_level=logical -o max_replication_slots=50 sh -c \
 	    'WEFT_TEST_SERVER="host=$$PGHOST port=$$PGPORT user=$$PGUSER password=$$PGPASSWORD dbname=postgres" $(PYTEST) $(ON_15)'; \
+	  passed=$$?; wait $$building; exit $$passed; \
 	else \
 	  printf '\n*** NOT TESTED: PostgreSQL 15, the oldest that Weft supports. apt-get install postgresql-15\n\n'; \
 	fi

@@ -16,7 +16,7 @@ import pytest
 import fresh_database
 import in_memory
 from order import pytest_collection_finish, pytest_collection_modifyitems  # noqa: F401 (hooks)
-from second_try import pytest_itemcollected, pytest_terminal_summary  # noqa: F401 (hooks)
+from second_try import pytest_itemcollected, pytest_sessionstart, pytest_terminal_summary  # noqa: F401 (hooks)
 from watchdog import pytest_configure, pytest_runtest_protocol  # noqa: F401 (hooks)
 from weft.base import config
 from weft.db import embedded, migrate

@@ -23,7 +23,8 @@ LONG = (
     "cli/test_http_processes.py", "cli/test_worker.py", "cli/test_bad_input.py", "aiopslab/test_aiopslab_fuzz.py",
     "ui/test_ui_empty.py", "worker/test_children.py", "worker/test_http_worker.py", "cli/test_canaries.py",
     "cli/test_bench_command.py", "test_recipes.py", "test_examples.py", "worker/test_heartbeat_timeout.py",
-    "worker/test_real_processes.py", "queue/test_search.py", "afl/test_scale.py",
+    "worker/test_real_processes.py", "queue/test_search.py", "afl/test_scale.py", "test_schema.py", "test_hazards.py",
+    "api/test_audit_api.py", "api/test_access_walk.py", "cluster/test_pulse.py", "db/test_embedded.py",
 )  # fmt: skip
 """The first is the longest."""
 

@@ -4,11 +4,20 @@ The machine has its moods and there are thousands of tests. But what a fault mus
 once: there only a test that hung (tests/watchdog.py), or whose fault never came to happen, is tried again.
 """
 
+import socket
 from pathlib import Path
 
 import pytest
 
 CHAOS = Path(__file__).parent / "chaos"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before each test rerunfailures says something to the first process and then asks it something: unless the two may go
+    out by themselves, the second waits 40 ms for the first one's receipt, in each of thousands of tests."""
+    told = getattr(getattr(session.config, "failures_db", None), "sock", None)
+    if told is not None:
+        told.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from weft.access import orgs
 from weft.base import ids
 from weft.db.database import Database
 from weft.db.tx import Tx
@@ -30,12 +31,15 @@ _STATEMENTS = {"runs_listed": "find_runs", "runs_by_name": "find_runs_named", "r
 
 
 async def _fill(tx: Tx) -> None:
+    """So many runs of one org, and as many of another between them. If all were one org's, its index and the one over all
+    ids would cost the same, and the server might go along either."""
+    other = await orgs.create(tx, name="other", slug="other", actor="test")
     await tx.run(
         "insert into weft.runs (id, org_id, kind, name, state, created_at) "
-        "select weft.uuid7_floor(weft.now() - make_interval(secs => %(runs)s - n)), %(org)s, 'workflow', "
+        "select weft.uuid7_floor(weft.now() - make_interval(secs => %(runs)s - n + place / 2.0)), org, 'workflow', "
         "case when n = 5 then 'rare' else 'w' || n %% 50 end, case when n %% 100 = 0 then 'failed' else 'completed' end, "
-        "weft.now() from generate_series(1, %(runs)s) as n",
-        {"runs": RUNS, "org": ids.DEFAULT_ORG},
+        "weft.now() from generate_series(1, %(runs)s) as n, unnest(%(orgs)s::uuid[]) with ordinality as o (org, place)",
+        {"runs": RUNS, "orgs": [ids.DEFAULT_ORG, other.id]},
     )
 
 

@@ -72,6 +72,26 @@ async def test_the_lost_are_given_up_although_every_connection_is_taken(database
     await database.close()
 
 
+async def test_told_to_end_while_it_ends_it_leaves_no_connection_open(database: Database) -> None:
+    def pools() -> "set[asyncio.Task[object]]":
+        return {task for task in asyncio.all_tasks() if task.get_name().startswith("pool-")}
+
+    before = pools()
+    pulse = a_pulse(database)
+    await pulse.start()
+    upkeep = asyncio.create_task(Upkeep(database, pulse).run())
+    async with asyncio.timeout(20):
+        while not pools() - before:  # liveness has a pool of its own
+            await asyncio.sleep(0)
+    upkeep.cancel()
+    await asyncio.sleep(0)
+    upkeep.cancel()
+    await asyncio.wait([upkeep], timeout=20)
+    assert upkeep.cancelled()
+    await pulse.stop()
+    assert pools() == before
+
+
 async def test_a_standby_does_no_chores(database: Database) -> None:
     leader, standby = a_pulse(database), a_pulse(database)
     await leader.start()

@@ -49,5 +49,8 @@ class Upkeep:
         finally:
             for task in running:
                 task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-            await apart.close()
+            try:
+                await asyncio.gather(*running, return_exceptions=True)
+            finally:
+                # also when it is told to end once more meanwhile: a pool that stays open can keep its process from ending
+                await apart.close()
