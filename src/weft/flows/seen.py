@@ -131,6 +131,7 @@ class Seen:
             name = holder.block if isinstance(holder, Step) else self.compiled.plan.entry
             assert name is not None
             found = self._blocks[frame] = self.compiled.blocks[name]
+            self.compiled.note_frame(frame, block=name)
         return found
 
     def _block(self, step: Step) -> Block:
