@@ -129,7 +129,6 @@ async def _uncounted(tx: Tx, holding: Holding, over: Sequence[Over]) -> Sequence
         return over
     rows = await tx.rows(SQL.count_ended, {
         "ids": arrays.plain(quiet), "counts": [len(ended) for ended in quiet.values()],
-        "runs": sorted({ended[0].run for ended in quiet.values()}),
     })  # fmt: skip
     counted = {id for (id,) in rows}
     return others + [one for frame, ended in quiet.items() if frame not in counted for one in ended]

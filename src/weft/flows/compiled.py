@@ -63,17 +63,19 @@ class Compiled(msgspec.Struct, frozen=True):
     whereabouts: dict[str, tuple[str, str, str]]
     """Task → (frame, block, node), of tasks that this process made: a hint what will be asked for when they end."""
     opened: dict[str, str]
-    """Frame → the block that is opened there, of frames that this process has seen: it is always the same."""
+    """Frame → the block that is opened there, if that is large and this process has seen it: it is always the same."""
 
     def note(self, task: str, *, frame: str, block: str, node: str) -> None:
         if len(self.whereabouts) >= _NOTED:
             self.whereabouts.clear()
         self.whereabouts[task] = frame, block, node
 
-    def note_frame(self, frame: str, *, block: str) -> None:
+    def note_frame(self, frame: str, block: Block) -> None:
+        if len(block.nodes) < _FEW:
+            return
         if len(self.opened) >= _NOTED:
             self.opened.clear()
-        self.opened[frame] = block
+        self.opened[frame] = block.name
 
     def is_quiet(self, block: str, node: str, output: str | None) -> bool:
         """Whether nothing can follow from a node that succeeded with this but the end of its block."""

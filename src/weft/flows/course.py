@@ -57,8 +57,8 @@ class Course(Beginning):
 
     def over(self, one: Over) -> None:
         """A task has ended, and its step with it. If nothing can follow but the end of its block, it is only counted."""
-        block = self._block_of(one.frame).name
-        if one.element < 0 and not one.catching and self.compiled.is_quiet(block, one.node, one.output):
+        alone = one.element < 0 and not one.catching
+        if alone and self.compiled.is_quiet(self._block_of(one.frame).name, one.node, one.output):
             if not self._quiet:
                 self._agenda.append(self._count)
             self._quiet[one.frame] = self._quiet.get(one.frame, 0) + 1

@@ -76,7 +76,7 @@ with counted as (
     set parts_ended = s.parts_ended + v.ended
     from unnest(%(ids)s::uuid[], %(counts)s::integer[]) as v (id, ended)
     where s.id = any(array[v.id]) and s.parts_ended + v.ended < s.parts
-    returning s.id
+    returning s.id, s.run_id
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
@@ -88,7 +88,9 @@ feed as (
     from counted as c
     having count(*) > 100
     union all
-    select 'runs', 'UPDATE', %(runs)s::uuid[]
+    select 'runs', 'UPDATE', array_agg(distinct c.run_id)
+    from counted as c
+    having count(*) > 0
 )
 select c.id::text
 from counted as c;
