@@ -10,10 +10,10 @@ from weft.base import errors, ids, json
 from weft.db import statements
 from weft.db.database import Database
 from weft.db.tx import Tx
-from weft.flows import beginning, start
+from weft.flows import beginning, compiled, start
 from weft.flows.course import Course
 from weft.plan.expression import Get, Output
-from weft.plan.model import Block, Field, Node, Plan, Task
+from weft.plan.model import Block, Call, Field, Node, Plan, Task
 from weft.settle.outcome import Outcome
 from weft.settle.settle import settle
 
@@ -189,3 +189,29 @@ async def test_the_ends_of_many_are_found_by_their_keys(database: Database) -> N
         found = "\n".join(row[0] for row in await tx.rows(f"explain {flows.complete_steps}", arguments))
     assert "steps_pkey" in found and "tasks_pkey" in found, found
     assert "Seq Scan on steps" not in found and "Seq Scan on tasks" not in found, found
+
+
+def inside(count: int) -> Plan:
+    """A large block that a node has opened."""
+    nodes = tuple(Node(f"n{number:03}", Task("t")) for number in range(count))
+    return Plan("p", "main", (Block("main", nodes=(Node("all", Call("all")),)), Block("all", nodes=nodes)))
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_large_block_counts_what_nothing_follows_from_until_its_last_step_closes_it(
+    database: Database, known: bool
+) -> None:
+    await begin(database, inside(120))
+    counted = "select parts_ended, state from weft.steps where node = 'all'"
+    for ended in (50, 100):
+        if not known:  # as in a process that has not seen the run
+            compiled._slot.cache_clear()
+        await end(database, {"x": 1}, take=50)
+        async with database.tx() as tx:
+            assert await tx.rows(counted) == [(ended, "running")]
+            assert await run_state(tx) == ("running", None)
+    await end(database, {"x": 1})
+    async with database.tx() as tx:
+        assert await tx.rows(counted) == [(120, "completed")]
+        assert await run_state(tx) == ("completed", {})
+        assert await tx.value("select count(*) from weft.steps where state = 'completed' and output = '{\"x\": 1}'") == 120

@@ -7,6 +7,7 @@ connection, not its order: a half-read answer must not be the next caller's.
 """
 
 import datetime as dt
+import functools
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -27,13 +28,20 @@ class Lean:
 
     def __init__(self, name: str, text: str) -> None:
         self.source = text
-        self.parameters = tuple(dict.fromkeys(_PARAMETER.findall(text)))
-        places = {parameter: f"${number}" for number, parameter in enumerate(self.parameters, 1)}
         self.name = f"weft_{name}".encode()
-        self.text = _PARAMETER.sub(lambda found: places[found[1]], text).replace("%%", "%").encode()
+        numbered_text, self.parameters = numbered(text)
+        self.text = numbered_text.encode()
 
     def values(self, arguments: Mapping[str, Any]) -> list[bytes | None]:
         return [_text(arguments[parameter]) for parameter in self.parameters]
+
+
+@functools.cache
+def numbered(text: str) -> tuple[str, tuple[str, ...]]:
+    """A statement of ours with its parameters as the server counts them, and their names in that order."""
+    names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
+    places = {name: f"${number}" for number, name in enumerate(names, 1)}
+    return _PARAMETER.sub(lambda found: places[found[1]], text).replace("%%", "%"), names
 
 
 _BEGIN, _COMMIT = Lean("begin", "begin"), Lean("commit", "commit")

@@ -105,12 +105,33 @@ async def go_on(
         if len(left) >= FACTS:
             done.busy += sorted(holding.runs)
         facts = [*(Fact(*row) for row in left), *facts]
+    over = await _uncounted(tx, holding, over)
     all_told: list[Fact | Over] = [*facts, *over]
     told = sorted({one.run for one in all_told if holding.runs[one.run].state in ("running", "waiting")})
     courses = {run: await _course(tx, holding.runs[run], holding.mint) for run in told}
     await _tell(tx, courses, [fact for fact in facts if fact.run in courses], over)
     await carry_out(tx, list(courses.values()), done=done, hands=hands, sent=holding.sent)
     return done
+
+
+async def _uncounted(tx: Tx, holding: Holding, over: Sequence[Over]) -> Sequence[Over]:
+    """Counts those from which nothing follows, where their block stays open, reading nothing; answers the others."""
+    quiet: dict[str, list[Over]] = {}
+    others: list[Over] = []
+    for one in over:
+        plan = plans.cached(holding.runs[one.run].plan_hash)
+        block = None if plan is None or one.element >= 0 or one.catching else plan.opened.get(one.frame)
+        if plan is None or block is None or one.frame == one.run or not plan.is_quiet(block, one.node, one.output):
+            others.append(one)
+        else:
+            quiet.setdefault(one.frame, []).append(one)
+    if not quiet:
+        return over
+    rows = await tx.rows(SQL.count_ended, {
+        "ids": arrays.plain(quiet), "counts": [len(ended) for ended in quiet.values()],
+    })  # fmt: skip
+    counted = {id for (id,) in rows}
+    return others + [one for frame, ended in quiet.items() if frame not in counted for one in ended]
 
 
 async def _tell(tx: Tx, courses: Mapping[str, Course], facts: Sequence[Fact], over: Sequence[Over]) -> None:

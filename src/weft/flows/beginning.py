@@ -7,7 +7,7 @@ an entry that was put off has done nothing, and can be done again.
 
 import abc
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from weft.flows import work as works
 from weft.flows.compiled import Compiled
 from weft.flows.model import Held, NewTask, Place, Step
 from weft.flows.seen import Missing, Seen
-from weft.plan import evaluate, frontier, types
+from weft.plan import evaluate, types
 from weft.plan.evaluate import Known, Scope
 from weft.plan.model import MAX_CALLS, Block, Call, Compute, Node, Task
 
@@ -26,8 +26,8 @@ MOST_MADE = 5000
 """Steps made in one advance after which no more elements are begun: the rest is for the next one."""
 PORTION = SLICE
 """Tasks that are written together: while the database writes these, the next are decided."""
-FIRST = 200
-"""The same for the first of them, for which the database waits."""
+FIRST = 100
+"""The same for the first of them, for which the database waits; each has twice as many as the one before."""
 
 
 class Beginning(Seen, abc.ABC):
@@ -75,7 +75,7 @@ class Beginning(Seen, abc.ABC):
     def wrote(self) -> None:
         """What was new is about to be written; what comes now is of the next portion."""
         self.in_portions = True
-        self._room = PORTION
+        self._room = min(2 * self._room, PORTION)
         self.tasks = []
         self.changed, self.made, self.reported = {}, {}, {}
 
@@ -91,10 +91,19 @@ class Beginning(Seen, abc.ABC):
     @abc.abstractmethod
     def _close(self, frame: str) -> None: ...
 
-    def _enter(self, step: Step) -> None:
-        if step.id not in self._by_id:
+    def _enter_all(self, nodes: Iterator[tuple[str, str]], frame: str, depth: int) -> None:
+        """Makes nodes that wait for nothing, and begins them, until the portion is full: what is written before it begins
+        would have to be written again."""
+        for id, name in nodes:
+            step = Step(id, frame, name, depth=depth, decided=True)
             self._make(step)
-        self._begin(step)
+            try:
+                self._begin(step)
+            except Missing:
+                self._put_off.append(partial(self._begin, step))
+            if len(self.tasks) >= self._room:
+                self._agenda.appendleft(partial(self._enter_all, nodes, frame, depth))
+                return
 
     def _begin(self, step: Step) -> None:
         if step.state != "pending":
@@ -209,15 +218,16 @@ class Beginning(Seen, abc.ABC):
         self._fill(step, step.id, block, depth=step.depth + 1)
 
     def _fill(self, holder: Step | Held, frame: str, block: Block, *, depth: int) -> None:
-        first = frontier.start(self.compiled.edges[block.name])
         holder.parts = len(block.nodes)
-        for name, tally in first.tallies.items():
-            step = Step(self._mint(), frame, name, depth=depth, waits=tally.total, decided=tally.decided)
+        ready = []
+        for name, tally in self.compiled.first[block.name].tallies.items():
+            # ids in the order of the nodes, which is how they are listed
             if tally.decided:
-                # made when it begins: what is written before would have to be written again
-                self._agenda.append(partial(self._enter, step))
+                ready.append((self._mint(), name))
             else:
-                self._make(step)
+                self._make(Step(self._mint(), frame, name, depth=depth, waits=tally.total))
+        if ready:
+            self._agenda.append(partial(self._enter_all, iter(ready), frame, depth))
         if not block.nodes:
             self._agenda.append(lambda: self._close(frame))
 

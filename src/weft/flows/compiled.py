@@ -9,8 +9,9 @@ import msgspec
 from weft.db import statements
 from weft.db.tx import Tx
 from weft.flows import work
-from weft.plan import expression, graph, model, types
+from weft.plan import expression, frontier, graph, model, types
 from weft.plan.expression import Expression
+from weft.plan.frontier import Advance
 from weft.plan.graph import Edges
 from weft.plan.model import Block, Call, Compute, Node, Plan, Record, Task
 
@@ -19,6 +20,7 @@ SQL = statements.load("weft.flows")
 Exactly = tuple[tuple[str, tuple[type, ...]], ...]
 """Fields, and what each must be an instance of."""
 
+_decode = msgspec.json.decode
 _KEPT = 256
 _NOTED = 20_000
 _FEW = 100
@@ -47,6 +49,8 @@ class Compiled(msgspec.Struct, frozen=True):
     edges: dict[str, Edges]
     blocks: dict[str, Block]
     nodes: dict[str, dict[str, Node]]
+    first: dict[str, Advance]
+    """Block → what is to be done when it is opened."""
     records: dict[str, Record]
     prepared: dict[str, dict[str, Prepared]]
     """Block → node → what is known of it."""
@@ -58,11 +62,28 @@ class Compiled(msgspec.Struct, frozen=True):
     """Block → nodes with whose success nothing begins, and that nobody names; what their task must have given back."""
     whereabouts: dict[str, tuple[str, str, str]]
     """Task → (frame, block, node), of tasks that this process made: a hint what will be asked for when they end."""
+    opened: dict[str, str]
+    """Frame → the block that is opened there, if that is large and this process has seen it: it is always the same."""
 
     def note(self, task: str, *, frame: str, block: str, node: str) -> None:
         if len(self.whereabouts) >= _NOTED:
             self.whereabouts.clear()
         self.whereabouts[task] = frame, block, node
+
+    def note_frame(self, frame: str, block: Block) -> None:
+        if len(block.nodes) < _FEW:
+            return
+        if len(self.opened) >= _NOTED:
+            self.opened.clear()
+        self.opened[frame] = block.name
+
+    def is_quiet(self, block: str, node: str, output: str | None) -> bool:
+        """Whether nothing can follow from a node that succeeded with this but the end of its block."""
+        quiet = self.quiet[block]
+        if node not in quiet:
+            return False
+        wanted = quiet[node]
+        return wanted is None or (output is not None and types.is_exactly(wanted, _decode(output)))
 
     def after(self, task: str) -> list[tuple[str, str]]:
         """(frame, node) of what hangs on a task, if it was noted, and if it is little."""
@@ -116,12 +137,14 @@ def compile_plan(plan: Plan) -> Compiled:
         edges=edges,
         blocks={block.name: block for block in plan.blocks},
         nodes={block.name: {node.name: node for node in block.nodes} for block in plan.blocks},
+        first={name: frontier.start(one) for name, one in edges.items()},
         records={record.name: record for record in plan.records},
         prepared=prepared,
         outputs=outputs,
         gathered=frozenset(_gathered(plan, prepared)),
         quiet={block.name: dict(_quiet(block, edges[block.name], outputs[block.name])) for block in plan.blocks},
         whereabouts={},
+        opened={},
     )
 
 

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from weft.base import errors
 from weft.flows.beginning import Beginning, failed, problem
 from weft.flows.compiled import Compiled
@@ -16,7 +14,6 @@ from weft.plan.graph import Edges
 from weft.plan.model import Node, Task
 from weft.plan.rules import Ending
 
-_decode = msgspec.json.decode
 _FAILED = ("failed", "timed_out", "cancelled")
 _NOTHING = frontier.Advance(ready=(), ended={}, tallies={})
 
@@ -60,7 +57,8 @@ class Course(Beginning):
 
     def over(self, one: Over) -> None:
         """A task has ended, and its step with it. If nothing can follow but the end of its block, it is only counted."""
-        if one.element < 0 and not one.catching and self._is_quiet(one):
+        alone = one.element < 0 and not one.catching
+        if alone and self.compiled.is_quiet(self._block_of(one.frame).name, one.node, one.output):
             if not self._quiet:
                 self._agenda.append(self._count)
             self._quiet[one.frame] = self._quiet.get(one.frame, 0) + 1
@@ -109,13 +107,6 @@ class Course(Beginning):
             self._written.add(step.id)
         # at once: if something must be read first, all of this is done again and comes to the same
         self._end(step, known)
-
-    def _is_quiet(self, one: Over) -> bool:
-        quiet = self.compiled.quiet[self._block_of(one.frame).name]
-        if one.node not in quiet:
-            return False
-        wanted = quiet[one.node]
-        return wanted is None or (one.output is not None and types.is_exactly(wanted, _decode(one.output)))
 
     def _count(self) -> None:
         """Of blocks in which steps ended from which nothing follows: whether that was all of them."""

@@ -37,7 +37,7 @@ class Place(NamedTuple):
     catching: bool = False
 
 
-class Step(msgspec.Struct):
+class Step(msgspec.Struct, gc=False):
     """A step while its run is advanced, in the order `load_steps` selects it."""
 
     id: str
@@ -147,7 +147,7 @@ class Over(NamedTuple):
         return Fact(self.run, step.id, self.task, "completed", self.attempt, None, output, None, True), step
 
 
-class NewTask(msgspec.Struct):
+class NewTask(msgspec.Struct, gc=False):
     """A task that a step asks for."""
 
     id: str

@@ -152,7 +152,8 @@ create table weft.steps (
     operation text,
     number integer
 )
-with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, fillfactor = 50);
+-- room for each to be written once more, when it ends, on its own page: then no index is touched
+with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, fillfactor = 40);
 
 create unique index steps_place on weft.steps (run_id, frame_id, node, element, catching);
 -- For lists. Partial, so that no look-up by place can use it: planned while the table was nearly empty, that walked the

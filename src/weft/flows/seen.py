@@ -131,6 +131,8 @@ class Seen:
             name = holder.block if isinstance(holder, Step) else self.compiled.plan.entry
             assert name is not None
             found = self._blocks[frame] = self.compiled.blocks[name]
+            if frame != self.run.id:
+                self.compiled.note_frame(frame, found)
         return found
 
     def _block(self, step: Step) -> Block:

@@ -68,3 +68,29 @@ select
 from kept as k
 left join ended as e
     on e.task = k.id;
+
+-- Steps have ended from which nothing follows: their blocks count them, if others of theirs are still open.
+-- name: count_ended
+with counted as (
+    update weft.steps as s
+    set parts_ended = s.parts_ended + v.ended
+    from unnest(%(ids)s::uuid[], %(counts)s::integer[]) as v (id, ended)
+    where s.id = any(array[v.id]) and s.parts_ended + v.ended < s.parts
+    returning s.id, s.run_id
+),
+feed as (
+    insert into weft.change_inbox (table_name, op, ids)
+    select 'steps', 'UPDATE', array_agg(c.id)
+    from counted as c
+    having count(*) between 1 and 100
+    union all
+    select 'steps', 'UPDATE', null
+    from counted as c
+    having count(*) > 100
+    union all
+    select 'runs', 'UPDATE', array_agg(distinct c.run_id)
+    from counted as c
+    having count(*) > 0
+)
+select c.id::text
+from counted as c;
