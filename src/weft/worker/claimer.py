@@ -5,7 +5,7 @@ alone is asked. Once a second, or more often while nobody notifies it, a *look* 
 to do it sleeps until a wake-up or the poll. Unless very many tasks come in, its node row says that it is asleep, and then
 enqueues notify.
 
-    plain   ── bulk claims into the buffer, as long as there is room
+    plain   ── bulk claims into the buffer, as long as there is room; a second one if there is much (`beside.py`)
     scout   ── while there is a flood: what wake-ups name, and a few of those who have nothing in the buffer (`scout.py`)
     special ── work under limits and keys, which takes several statements
 """
@@ -27,6 +27,7 @@ from weft.queue.lanes import Lane, Take
 from weft.queue.model import Claimed
 from weft.settle import rescue
 from weft.settle.outcome import Outcome
+from weft.worker.beside import Beside
 from weft.worker.buffer import Buffer
 from weft.worker.courtesy import Courtesy
 from weft.worker.scout import Scout
@@ -58,7 +59,8 @@ class Claimer:
         self._database = database
         self._serves = serves
         self._buffer = buffer
-        self._room = room
+        self._beside = Beside(room=room, claim=self._claim_bulk)
+        self._room = self._beside.room
         self._soon = soon
         self._kinds = frozenset(serves.kinds)
         self._warm = WarmLanes()
@@ -66,9 +68,7 @@ class Claimer:
         self._special_marks: limits.Marks = {}
         self._unnamed = False  # something else told us to look
         self._look_now = False
-        self._looked = 0.0
-        self._look_cost = 0.0
-        self._forgot = 0.0
+        self._looked = self._look_cost = self._forgot = 0.0
         self._hungry = True  # the last bulk claim found nothing
         self._turn, self._crowded = 0, False
         self._nudged = asyncio.Event()
@@ -161,7 +161,8 @@ class Claimer:
         self._nudged.set()
 
     async def run(self) -> None:
-        loops = [asyncio.create_task(one()) for one in (self._run_plain, self._run_special, self._scout.run)]
+        parts = (self._run_plain, self._run_special, self._scout.run, self._beside.run)
+        loops = [asyncio.create_task(part()) for part in parts]
         try:
             # one that breaks ends them all: without it some work would wait until somebody looks why
             await asyncio.wait(loops, return_when=asyncio.FIRST_EXCEPTION)
@@ -208,6 +209,7 @@ class Claimer:
         # the others, who wait for these, are to end as well
         self._special_found.set()
         self._scout.stop()
+        self._beside.stop()
 
     async def once(self) -> int:
         """One round: claim what wake-ups told of, else from all warm lanes, else look for others. Answers how many."""
@@ -227,25 +229,24 @@ class Claimer:
         told = await self._claim_named(named, now) if named else 0
         if ((look_now and soon) or now - self._looked >= every) and (self._warm or self._special):
             forget = look_now or self.asleep or now - self._forgot >= _LOOK_EVERY
-            got = await self._claim_plain(now) if await self._look(now, forget=forget) else -1
+            got = await self._claim_plain() if await self._look(now, forget=forget) else -1
             if got == 0 and not forget and soon:  # what the look saw is before the marks
                 self._warm.forget(1.0)
-                got = await self._claim_plain(now)
+                got = await self._claim_plain()
             return told + max(got, 0)
         if told and not unnamed:
             return told
-        got = await self._claim_plain(now)
+        got = await self._claim_plain()
         if got == 0 and self._room() > 0 and soon and await self._look(now):
-            got = await self._claim_plain(now)
+            got = await self._claim_plain()
         return told + got
 
     async def thoroughly(self) -> int:
         """Whatever is there for us, from the beginning of every lane, whatever that costs: for who ends if it is nothing."""
-        now = time.monotonic()
-        await self._look(now)
+        await self._look(time.monotonic())
         self._warm.forget(1.0)
         self._special_marks = {}
-        return await self._claim_plain(now) + await self.claim_special()
+        return await self._claim_plain() + await self.claim_special()
 
     async def _look(self, now: float, *, forget: bool = True) -> bool:
         """Finds every lane with ready work, and forgets the marks, if wanted; answers whether there is work for a claim.
@@ -284,15 +285,18 @@ class Claimer:
         self._special = self._warm.limits(named, beside=self._special)
         self._special_found.set()
 
-    async def _claim_plain(self, now: float) -> int:
+    async def _claim_plain(self) -> int:
         room = self._courtesy.portion(bite(portion(self._room()), hungry=self._hungry))
         if room <= 0:
             return 0
-        async with self._courtesy.bulk():
-            # a task in a bulk claim waits for the whole of it: those with little to do are left to the scout
-            got = await self._claim(self._warm.shares(room, only_deep=self._flood.is_set()), now)
-        self._hungry = not got
+        self._hungry = not (got := await self._claim_bulk(room))
         return got
+
+    async def _claim_bulk(self, count: int) -> int:
+        async with self._courtesy.bulk():
+            with self._beside.asking(count):
+                # a task in a bulk claim waits for the whole of it: those with little to do are left to the scout
+                return await self._claim(self._warm.shares(count, only_deep=self._flood.is_set()), time.monotonic())
 
     async def _claim(self, takes: Sequence[Take], now: float, *, fresh: bool = False, told: bool = False) -> int:
         if not takes:

@@ -30,6 +30,11 @@ def portion(room: int) -> int:
     return min(room, BATCH) if room >= _QUICK else min(room, max(room // 4, _LEAST))
 
 
+def spare(room: int) -> int:
+    """What a second claim beside another one may ask for: a whole batch, or nothing."""
+    return BATCH if room >= _QUICK else 0
+
+
 def bite(room: int, *, hungry: bool) -> int:
     """The same where the claim before found nothing."""
     return min(room, _FIRST) if hungry else room

@@ -29,7 +29,7 @@ log = logging.getLogger("weft.worker")
 _AHEAD = 0.2
 """Seconds of observed work the buffer may hold: what a crash loses is leases, and no more of them than that."""
 _MOMENT = 0.02
-_BUFFER_AT_MOST = 3000
+_BUFFER_AT_MOST = 6000
 _ATTEND_EVERY = 1.0
 _LET_IN = 0.05
 _GLANCE = 0.003
