@@ -39,6 +39,17 @@ async def test_a_beat_answers_what_the_node_was_before(tx: Tx) -> None:
     assert answer.previous == "active" and not answer.revived
 
 
+async def test_a_beat_answers_whether_another_node_works(tx: Tx) -> None:
+    node = await registered(tx)
+    server = nodes.here(version="test", roles=["gateway"])
+    await nodes.register(tx, node=server, liveness=None)
+    assert (await nodes.beat(tx, node_id=node.id, vitals=Vitals())).alone
+    other = await registered(tx)
+    assert not (await nodes.beat(tx, node_id=node.id, vitals=Vitals())).alone
+    await nodes.retire(tx, node_id=other.id)
+    assert (await nodes.beat(tx, node_id=node.id, vitals=Vitals())).alone
+
+
 async def test_a_beat_of_an_unknown_node_says_so(tx: Tx) -> None:
     answer = await nodes.beat(tx, node_id=nodes.here(version="test").id, vitals=Vitals())
     assert answer.previous is None and answer.revived

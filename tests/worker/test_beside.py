@@ -9,11 +9,11 @@ from weft.worker.warm import BATCH, spare
 class Claims:
     """Claims that are answered when they are told to be."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, *, alone: bool = True) -> None:
         self.left = room
         self.counts: list[int] = []
         self.answer = asyncio.Event()
-        self.beside = Beside(room=lambda: self.left, claim=self.claim)
+        self.beside = Beside(room=lambda: self.left, claim=self.claim, alone=lambda: alone)
 
     async def claim(self, count: int) -> int:
         with self.beside.asking(count):
@@ -43,6 +43,10 @@ async def test_a_second_claim_goes_out_while_the_first_leaves_room_for_a_whole_b
 
 async def test_there_is_no_second_claim_where_handlers_take_their_time() -> None:
     assert await Claims(BATCH + 100).all(BATCH) == [BATCH]
+
+
+async def test_there_is_no_second_claim_where_other_workers_claim() -> None:
+    assert await Claims(6 * BATCH, alone=False).all(BATCH) == [BATCH]
 
 
 async def test_nobody_claims_beside_nothing() -> None:

@@ -92,6 +92,8 @@ class BeatAnswer:
     """The node had been given up: what it holds may have been taken away."""
     drain: bool = False
     """Somebody wants it to take no more work, or it said so itself."""
+    alone: bool = False
+    """No other node works."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -124,10 +124,10 @@ async def beat(
     )
     if found is None:
         return BeatAnswer(previous=None, revived=True)
-    previous, elected, renewed, heir = found
+    previous, elected, renewed, heir, alone = found
     return BeatAnswer(
         previous=previous, elected=elected, renewed=renewed, heir=heir, revived=previous == "dead",
-        drain=previous == "draining",
+        drain=previous == "draining", alone=alone,
     )  # fmt: skip
 
 

@@ -56,6 +56,8 @@ class Pulse:
         """Elected over a connection that outlived its forerunner: what took that one away did not break it."""
         self.last_beat = -float("inf")
         """When the last answered beat was sent, on the monotonic clock."""
+        self.alone = False
+        """No other node works, by the last beat's answer."""
         self.vitals: Callable[[], Vitals] = Vitals
         self.resting: Callable[[], bool] = lambda: False
         """Whether its node has found nothing to do lately: then an heir is in no hurry."""
@@ -188,6 +190,7 @@ class Pulse:
         answer = dataclasses.replace(answer, revived=answer.revived or self._forgotten)
         self._forgotten = False
         self._draining = self._draining or answer.drain
+        self.alone = answer.alone
         for tell in list(self.on_beat):
             try:
                 tell(answer)

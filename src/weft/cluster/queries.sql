@@ -63,7 +63,12 @@ select
         when t.elected and %(heir)s then pg_advisory_unlock(%(leader_class)s, %(heir_key)s) is null
         when not t.elected and %(attempt)s and not %(heir)s then pg_try_advisory_lock(%(leader_class)s, %(heir_key)s)
         else %(heir)s
-    end
+    end,
+    not exists (
+        select
+        from weft.nodes as o
+        where o.id <> %(node_id)s::uuid and o.status = 'active' and 'worker' = any(o.roles)
+    )
 from tried as t;
 
 -- name: serve

@@ -59,7 +59,7 @@ class Claimer:
         self._database = database
         self._serves = serves
         self._buffer = buffer
-        self._beside = Beside(room=room, claim=self._claim_bulk)
+        self._beside = Beside(room=room, claim=self._claim_bulk, alone=lambda: self.alone())
         self._room = self._beside.room
         self._soon = soon
         self._kinds = frozenset(serves.kinds)
@@ -77,6 +77,7 @@ class Claimer:
         self._flood = self._courtesy.flood
         self._wakefulness = Wakefulness()
         self.hears: Callable[[], bool] = lambda: True
+        self.alone: Callable[[], bool] = lambda: True
         self.claims = 0
         self._doubtful: list[str] = []
         self._held: dict[str, int] = {}

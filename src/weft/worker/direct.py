@@ -47,6 +47,7 @@ class DatabaseEngine:
         )
         claimer = Claimer(self._database, serves=serves, buffer=buffer, room=room, soon=soon, courtesy=courtesy)
         claimer.hears = lambda: self._hub.healthy
+        claimer.alone = lambda: self._pulse.alone
         self._pulse.resting = lambda: claimer.resting
         self._taker = claimer
         return claimer
