@@ -52,9 +52,10 @@ def _of(tokens: str) -> list[Outcome]:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "count"), [("", 0), ("a", 1), ("aaab", 3), ("aabb", 2), ("abbb", 4), ("abab", 4), ("aaaa", 4)]
+    ("tokens", "count"),
+    [("", 0), ("a", 1), ("ab", 2), ("aaab", 4), ("a" * 499 + "b" * 10, 509), ("a" * 500 + "b" * 10, 500), ("a" * 700, 700)],
 )
-def test_those_of_one_claim_are_settled_by_themselves_if_they_are_most(tokens: str, count: int) -> None:
+def test_those_of_one_claim_are_settled_by_themselves_if_they_are_very_many(tokens: str, count: int) -> None:
     assert reporter.portion(_of(tokens)) == count
 
 
