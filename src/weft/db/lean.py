@@ -165,7 +165,7 @@ def _text(value: Any) -> bytes | None:
         return value.encode()
     if isinstance(value, _PRINTED):
         return str(value).encode()
-    if isinstance(value, dt.datetime):
+    if isinstance(value, dt.date):  # a moment is one, too, also where somebody has put a class of their own in its place
         return value.isoformat().encode()
     if isinstance(value, dt.timedelta):
         return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds".encode()
