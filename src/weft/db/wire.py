@@ -12,6 +12,7 @@ from psycopg import pq
 from psycopg.rows import TupleRow
 
 _FINE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+_LOST = "the connection was lost while it was waited for an answer"
 
 
 class Watch:
@@ -78,7 +79,17 @@ async def readable(connection: "psycopg.AsyncConnection[TupleRow]") -> None:
 
 async def answer(connection: "psycopg.AsyncConnection[TupleRow]") -> pq.abc.PGresult:
     """Waits for the answer to what was sent; raises the server's error. Whoever is cancelled then loses the connection."""
-    found: pq.abc.PGresult | None = None
+    found = await answers(connection, pipelined=False)
+    if not found:
+        raise psycopg.OperationalError(_LOST)
+    return fine(found[0])
+
+
+async def answers(
+    connection: "psycopg.AsyncConnection[TupleRow]", *, pipelined: bool = True
+) -> list[pq.abc.PGresult]:  # fmt: skip
+    """The same for statements that were sent together, but for the errors."""
+    found: list[pq.abc.PGresult] = []
     pgconn = connection.pgconn
     try:
         if pgconn.flush():
@@ -89,37 +100,13 @@ async def answer(connection: "psycopg.AsyncConnection[TupleRow]") -> pq.abc.PGre
             while pgconn.is_busy():
                 await readable(connection)
                 pgconn.consume_input()
-            if (result := pgconn.get_result()) is None:
-                break
-            found = result if found is None else found
-    except asyncio.CancelledError:
-        unwatch(connection)
-        pgconn.finish()
-        raise
-    finally:
-        if pgconn.status != pq.ConnStatus.OK:
-            unwatch(connection)
-    if found is None:
-        raise psycopg.OperationalError("the connection was lost while it was waited for an answer")
-    return fine(found)
-
-
-async def answers(connection: "psycopg.AsyncConnection[TupleRow]") -> list[pq.abc.PGresult]:
-    """The same for statements that were sent together, but for the errors."""
-    found: list[pq.abc.PGresult] = []
-    pgconn = connection.pgconn
-    try:
-        if pgconn.flush():
-            await _flushed(connection)
-        while True:
-            while pgconn.is_busy():
-                await readable(connection)
-                pgconn.consume_input()
             result = pgconn.get_result()
             if result is None:
                 # the end of one statement's, or of everything
+                if not pipelined:
+                    return found
                 if pgconn.status != pq.ConnStatus.OK:
-                    raise psycopg.OperationalError("the connection was lost while it was waited for an answer")
+                    raise psycopg.OperationalError(_LOST)
             elif result.status == pq.ExecStatus.PIPELINE_SYNC:
                 return found
             else:
