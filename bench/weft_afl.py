@@ -1,16 +1,20 @@
 """Runs an AFL flow of no-op facets and as many plain tasks on one worker: `python -m bench.weft_afl FACETS ELEMENTS`.
 
 From before the call that starts the run, or enqueues the tasks, until the last of it was written to have ended, by the
-database's clock: looking for the end from outside, every so often, was a quarter of what it takes. They take turns. A
-foreach over many elements comes last; how far the memory of this process and of its database's backends grew is told too.
+database's clock: looking for the end from outside, every so often, was a quarter of what it takes. They take turns, and so
+does a flow that another process starts, which cannot give its first tasks to the worker without a claim. A foreach over many
+elements comes last; how far the memory of this process and of its database's backends grew is told too.
 """
 
 import asyncio
 import contextlib
+import datetime as dt
 import json
 import resource
 import statistics
+import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +46,17 @@ async def main(facets: int, elements: int) -> None:
     await app.flows.save(source=flow(facets), name="wide")
     await app.flows.save(source=LOOP, name="loop")
     async with app.worker(concurrency=50, roles=("worker", "scheduler")):
+        elsewhere = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bench.weft_afl", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         for _ in range(2):
-            await _flow("wide", {}), await _tasks(facets)
-        flows, tasks = [], []
+            await _flow("wide", {}), await _tasks(facets), await _flow_of(elsewhere)
+        flows, tasks, others = [], [], []
         for _ in range(ROUNDS):
             flows.append(await _flow("wide", {}))
             tasks.append(await _tasks(facets))
+            others.append(await _flow_of(elsewhere))
+        await elsewhere.communicate()
         await _flow("loop", {"all": "x" * min(elements, 2000)})
         before, backends = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, await _backends()
         watching = asyncio.create_task(_highest())
@@ -55,9 +64,10 @@ async def main(facets: int, elements: int) -> None:
         grew = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         watching.cancel()
         highest = max(HIGHEST)
-    own, kernel = facets / statistics.median(flows), facets / statistics.median(tasks)
+    own, kernel, other = (facets / statistics.median(found) for found in (flows, tasks, others))
     print(json.dumps({
-        "per_second": own, "kernel_per_second": kernel, "ratio": own / kernel, "elements_per_second": elements / took,
+        "per_second": own, "kernel_per_second": kernel, "ratio": own / kernel, "other_per_second": other,
+        "other_ratio": other / kernel, "elements_per_second": elements / took,
         "grew_mib": grew, "backends_grew_mib": max(highest - backends, 0.0),
     }))  # fmt: skip
 
@@ -65,7 +75,27 @@ async def main(facets: int, elements: int) -> None:
 async def _flow(name: str, params: dict[str, str]) -> float:
     began = await _value("select clock_timestamp()")
     run = await app.flows.start(name, None, params)
-    while (ended := await _value("select finished_at from weft.runs where id = %(id)s", id=run.id)) is None:
+    return await _until_ended(run.id, began)
+
+
+async def _flow_of(starter: asyncio.subprocess.Process) -> float:
+    """The same, started by another process."""
+    assert starter.stdin is not None and starter.stdout is not None
+    starter.stdin.write(b"wide\n")
+    began, run = (await starter.stdout.readline()).decode().split()
+    return await _until_ended(uuid.UUID(run), dt.datetime.fromisoformat(began))
+
+
+async def start_what_is_named() -> None:
+    """What that process does: starts a flow for each line, and says when that began and which run it is."""
+    while name := (await asyncio.to_thread(sys.stdin.readline)).strip():
+        began = await _value("select clock_timestamp()")
+        run = await app.flows.start(name)
+        print(began.isoformat(), run.id, flush=True)
+
+
+async def _until_ended(run: uuid.UUID, began: dt.datetime) -> float:
+    while (ended := await _value("select finished_at from weft.runs where id = %(id)s", id=run)) is None:
         await asyncio.sleep(0.02)
     return float((ended - began).total_seconds())
 
@@ -111,4 +141,4 @@ def _own_memory(pid: int) -> float:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(*map(int, sys.argv[1:3])))
+    uvloop.run(main(*map(int, sys.argv[1:3])) if sys.argv[1:] else start_what_is_named())

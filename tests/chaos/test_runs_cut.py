@@ -13,6 +13,7 @@ from cutter import PLACES, SIDES
 from cutting import QUEUE, Point, Scene, sent
 from witness import Witness
 
+from weft.base import errors
 from weft.db import statements
 
 FLOWS = statements.load("weft.flows")
@@ -20,6 +21,14 @@ FLOWS = statements.load("weft.flows")
 
 async def trigger(scene: Scene) -> None:
     await scene.safe.dags.trigger("diamond")
+
+
+async def begin(scene: Scene) -> None:
+    """In the worker's own process, which has what is ready without a claim. Who is not told must take nothing as done."""
+    try:
+        await scene.app.dags.trigger("diamond")
+    except errors.WeftError:
+        await scene.safe.dags.trigger("diamond")
 
 
 async def fail(scene: Scene) -> None:
@@ -44,6 +53,9 @@ STATEMENTS = (
     Point("facts that others left", sent(FLOWS.take_facts), tell),
     Point("what follows", sent(FLOWS.write_advance), trigger),
     Point("what follows, committed", r"(?i)^commit", trigger),
+    Point("a run that begins beside the worker", sent(FLOWS.insert_run), begin),
+    Point("its first tasks", sent(FLOWS.write_advance), begin),
+    Point("its beginning, committed", r"(?i)^commit", begin),
 )
 POINTS = [dataclasses.replace(one, side=side, place=place) for one in STATEMENTS for side in SIDES for place in PLACES]
 

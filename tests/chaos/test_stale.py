@@ -118,7 +118,8 @@ async def end_among_others(tx: Tx, stale: Claimed) -> bool:
 
 async def end_with_its_step(tx: Tx, stale: Claimed) -> bool:
     """The same, where its step ends with it."""
-    return bool(await ended.complete(tx, [Completed(stale.id, stale.token, '"too late"', None)]))
+    tasks, over = await ended.complete(tx, [Completed(stale, '"too late"', None)])
+    return bool(tasks or over)
 
 
 def ends_over_http(how: outcome.How, signed: bool) -> "Call":

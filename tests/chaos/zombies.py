@@ -97,7 +97,7 @@ async def late_completion_of_a_step(witness: Witness) -> None:
         await stage.lose(stale)
         current = await stage.claim()
         async with stage.database.tx() as tx:
-            await ended.complete(tx, [Completed(stale.id, stale.token, json.dumps({"attempt": stale.attempt}), None)])
+            await ended.complete(tx, [Completed(stale, json.dumps({"attempt": stale.attempt}), None)])
         await stage.end(current)
 
 

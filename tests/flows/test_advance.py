@@ -127,7 +127,7 @@ async def _handed(database: Database, given: Hands | None) -> list[Claimed]:
     async with database.tx() as tx:
         settled = await settle(tx, [Outcome(first, "completed")], hands=given)
     assert settled.advanced is not None
-    return settled.advanced.handed
+    return [] if given is None else given.given
 
 
 async def test_a_successor_is_handed_to_whoever_ended_the_task_before(database: Database) -> None:
@@ -164,8 +164,9 @@ async def test_under_a_limit_nothing_is_handed_over(database: Database, limit: s
     async with database.tx() as tx:
         await tx.run(limit)
     async with database.tx() as tx:
-        settled = await settle(tx, [Outcome(first, "completed")], hands=hands())
-        assert settled.advanced is not None and settled.advanced.handed == [] and settled.advanced.ready == 1
+        worker = hands()
+        settled = await settle(tx, [Outcome(first, "completed")], hands=worker)
+        assert settled.advanced is not None and worker.given == [] and settled.advanced.ready == 1
 
 
 async def test_a_run_that_somebody_holds_is_told_and_goes_on_afterwards(database: Database) -> None:

@@ -5,6 +5,7 @@ plan alone says it must (tests/plan/running.py), and so does the run.
 """
 
 import asyncio
+import dataclasses
 import os
 import random
 import uuid
@@ -133,7 +134,7 @@ class Trial:
         if way == "crash":
             with pytest.raises(Crash):
                 async with self.database.tx() as tx:
-                    await settle(tx, outcomes, hands=worker)
+                    await settle(tx, outcomes, hands=dataclasses.replace(worker, given=[]))
                     raise Crash
             self.dice.shuffle(outcomes)
         if way == "paused":
@@ -154,7 +155,7 @@ class Trial:
             async with self.database.tx() as tx:
                 again = await settle(tx, outcomes)
                 assert len(again.lost) + len(again.repeated) == len(outcomes) and again.advanced is None
-        return settled.advanced.handed if settled is not None and settled.advanced is not None else []
+        return worker.given if worker is not None else []
 
     async def _paused(self, outcomes: list[Outcome]) -> None:
         """The run stands still while they are ended: nothing of it may be there to claim."""

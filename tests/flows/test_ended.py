@@ -142,11 +142,12 @@ async def test_no_more_is_handed_over_than_there_is_room_for_in_all_portions(dat
     await begin(database, plan(Node("a", Task("t")), *(Node(f"n{number}", Task("t"), after=("a",)) for number in range(9))))
     held = await claimed(database, 1)
     async with database.tx() as tx:
-        settled = await settle(tx, [Outcome(one, "completed", "{}") for one in held], hands=hands(room=5))
+        worker = hands(room=5)
+        settled = await settle(tx, [Outcome(one, "completed", "{}") for one in held], hands=worker)
         assert settled.advanced is not None
-        assert (len(settled.advanced.handed), settled.advanced.ready) == (5, 4)
+        assert (len(worker.given), settled.advanced.ready) == (5, 4)
         running = "select count(*) from weft.tasks where state = 'running' and lease_token = %(token)s"
-        assert await tx.value(running, {"token": settled.advanced.handed[0].token}) == 5
+        assert await tx.value(running, {"token": worker.token}) == 5
 
 
 async def test_a_run_that_breaks_after_a_portion_fails_and_takes_its_tasks_back(

@@ -30,7 +30,7 @@ _LOADS = 1000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Hands:
-    """A worker that can take tasks over at once: what it serves, and how many it has room for."""
+    """A worker that can take tasks over at once: what it serves, how many it has room for, and what it was given."""
 
     node_id: str
     token: str
@@ -38,13 +38,14 @@ class Hands:
     serves: Callable[[str], bool]
     """Whether it claims from this lane."""
     room: int
+    given: list[Claimed] = dataclasses.field(default_factory=list)
+    """Its own as soon as the transaction is committed."""
 
 
 @dataclasses.dataclass
 class Advanced:
     """What became of runs that were to be advanced."""
 
-    handed: list[Claimed] = dataclasses.field(default_factory=list)
     busy: list[str] = dataclasses.field(default_factory=list)
     """Runs that somebody else holds, or that have more facts: to be tried again after the commit."""
     waiting: list[str] = dataclasses.field(default_factory=list)
@@ -228,7 +229,7 @@ class _Portion:
 def _portion(courses: Sequence[Course], hands: Hands | None, *, room: int, last: bool) -> _Portion:
     """What has come of them by now. What is left for later is said once, with the last."""
     tasks = [(course.run, task) for course in courses for task in course.tasks]
-    handed = [task.id for _, task in tasks if _takes(hands, task)][:room]
+    handed = _offered(hands, [task for _, task in tasks], room=room)
     arguments = writing.arguments(courses, handed=frozenset(handed))
     arguments |= {"node_id": hands.node_id if hands else None, "token": hands.token if hands else None}
     later = [(course.run, step) for course in courses for step in sorted(course.later)] if last else []
@@ -253,7 +254,7 @@ async def _write(tx: Tx, portion: _Portion, *, done: Advanced, hands: Hands | No
     done.waiting += waiting or []
     done.ready += len(portion.tasks) - len(taken or ())
     if taken and hands is not None:
-        done.handed += writing.claimed(portion.tasks, frozenset(taken), token=hands.token, run_at=run_at, sent=sent)
+        hands.given.extend(writing.claimed(portion.tasks, frozenset(taken), token=hands.token, run_at=run_at, sent=sent))
 
 
 async def _course(tx: Tx, held: Held, mint: Mint | None) -> Course:
@@ -305,7 +306,14 @@ async def read(tx: Tx, courses: Sequence[Course]) -> None:
             by_run[run].not_there(place)
 
 
-def _takes(hands: Hands | None, task: NewTask) -> bool:
-    if hands is None or task.pool is not None:
-        return False
-    return task.kind in hands.kinds and hands.serves(writing.lane(task))
+def _offered(hands: Hands | None, tasks: Sequence[NewTask], *, room: int) -> list[str]:
+    """Those that whoever asks may have, the first of them."""
+    if hands is None or room <= 0:
+        return []
+    # options are the same object for all tasks of a plan that have the same (`compiled`)
+    kinds = {(task.kind, id(task.options)): task for task in tasks}
+    taken = {
+        key for key, one in kinds.items()
+        if one.pool is None and one.kind in hands.kinds and hands.serves(writing.lane(one))
+    }  # fmt: skip
+    return [task.id for task in tasks if (task.kind, id(task.options)) in taken][:room]

@@ -120,14 +120,14 @@ class Fact(NamedTuple):
 
 
 class Over(NamedTuple):
-    """A task that was still held with its token, and its step, which ended with it; none if that has another task by now."""
+    """A task that was still held with its token, and its step, which ended with it."""
 
-    task: str
     run: str
+    step: str
     attempt: int
+    task: str
     output: str | None
     """JSON text, as the database has it."""
-    step: str | None
     frame: str
     node: str
     element: int
@@ -140,7 +140,7 @@ class Over(NamedTuple):
         """What is to be told of it, and the step as it was before."""
         waits, succeeded, failed, skipped, reruns = _decode(self.counted) if self.counted else (0, 0, 0, 0, 0)
         step = Step(
-            self.step or "", self.frame, self.node, self.element, self.catching, self.depth, "running", waits, succeeded,
+            self.step, self.frame, self.node, self.element, self.catching, self.depth, "running", waits, succeeded,
             failed, skipped, True, item=_decode(self.item) if self.item else None, task_id=self.task, reruns=reruns,
         )  # fmt: skip
         output = _decode(self.output) if self.output else None

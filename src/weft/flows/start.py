@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import logging
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from weft.base import errors, json, names
 from weft.db import foreign, statements
 from weft.db.tx import Tx
 from weft.flows import advance, compiled, definitions, facets
-from weft.flows.advance import Mint
+from weft.flows.advance import Hands, Mint
 from weft.flows.compiled import Compiled
 from weft.flows.course import Course
 from weft.flows.definitions import Definition
@@ -53,6 +54,8 @@ class Wish:
     parent_step: uuid.UUID | None = None
     correlation_id: str | None = None
     trace_parent: str | None = None
+    hands: Hands | None = None
+    """Who may have what is ready at once, if it begins at once."""
 
 
 async def start(tx: Tx, definition: Definition, wish: Wish) -> Started:
@@ -166,7 +169,7 @@ async def _insert(
     if row is None:
         return Started(await tx.value(SQL.run_with_key, arguments), created=False)
     if room:
-        await _open(tx, Course(Held(*row[:-2]), plan, mint=Mint(*row[-2:])))
+        await _open(tx, Course(Held(*row[:-2]), plan, mint=Mint(*row[-2:])), hands=wish.hands)
     return Started(uuid.UUID(row[0]))
 
 
@@ -210,6 +213,6 @@ async def _fail(tx: Tx, id: str, error: errors.WeftError) -> None:
     await tx.run(SQL.fail_run, {"id": id, "error": problem})
 
 
-async def _open(tx: Tx, course: Course) -> None:
+async def _open(tx: Tx, course: Course, *, hands: Hands | None = None) -> None:
     course.start()
-    await advance.carry_out(tx, [course])
+    await advance.carry_out(tx, [course], hands=hands, sent=time.monotonic())

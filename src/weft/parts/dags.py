@@ -1,6 +1,8 @@
 """`app.dags` and `app.runs`: DAGs and runs from Python."""
 
 import asyncio
+import contextlib
+import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Callable, Sequence
@@ -11,7 +13,9 @@ from weft.base import durations, errors, ids
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
+from weft.db.tx import Tx
 from weft.flows import definitions, look, operate, repair, search, start, steering, why
+from weft.flows.advance import Hands
 from weft.flows.definitions import Definition, Saved, Version
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState, Status
@@ -30,6 +34,7 @@ class Opens(Protocol):
     """An App."""
 
     async def open(self) -> Database: ...
+    def beginning(self) -> "contextlib.AbstractAsyncContextManager[tuple[Tx, Hands | None]]": ...
 
 
 class DeclaredDag:
@@ -97,8 +102,9 @@ class Dags:
             return await start.start_on(tx, name=name, what="dag", wish=wish, org=org)
         if isinstance(dag, DeclaredDag):
             await self.create(dag, org=org)
-        async with (await self._app.open()).tx() as own:
-            return await schedules.trigger(own, await definitions.get(own, name, org=org, kind="dag"), wish)
+        async with self._app.beginning() as (own, hands):
+            found = await definitions.get(own, name, org=org, kind="dag")
+            return await schedules.trigger(own, found, dataclasses.replace(wish, hands=hands))
 
     async def list(
         self, *, name: str | None = None, take: int = 100, before: uuid.UUID | None = None, org: uuid.UUID = ids.DEFAULT_ORG

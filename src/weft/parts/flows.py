@@ -6,6 +6,7 @@
 """
 
 import asyncio
+import dataclasses
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,5 +82,5 @@ class Flows:
         wish = Wish(params=params or {}, config=told, key=key, tags=tags, actor=_ACTOR)
         if tx is not None:
             return await start.start_on(tx, name=workflow or flow, what="flow", wish=wish, org=org)
-        async with (await self._app.open()).tx() as own:
-            return await programs.start_named(own, flow, workflow, wish, org=org)
+        async with self._app.beginning() as (own, hands):
+            return await programs.start_named(own, flow, workflow, dataclasses.replace(wish, hands=hands), org=org)

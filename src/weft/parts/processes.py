@@ -22,9 +22,12 @@ from weft.contrib.aiopslab import chores as aiopslab
 from weft.dagfile.payload import STARTS
 from weft.db.database import Database
 from weft.db.notify import Hub
+from weft.db.tx import Tx
+from weft.flows.advance import Hands
 from weft.parts import starting
 from weft.parts.connected import Connected
 from weft.parts.dags import Dags, Runs
+from weft.parts.eager import Eager
 from weft.parts.jobs import Jobs
 from weft.sdk.task import Registry, Task
 from weft.sdk.workflow import Declared
@@ -58,6 +61,7 @@ class Processes(Connected):
         self.shorts: dict[str, Task[Any, Any]] = {}
         """Handlers by the last part of the kinds that they handle: an agent's."""
         self.node_id: uuid.UUID | None = None
+        self._eager = Eager()
         self._allowed: Memory[str, tuple[str, ...]] = Memory(seconds=_HOSTS_KEPT, most=_ORGS_KEPT)
 
     @contextlib.asynccontextmanager
@@ -93,7 +97,8 @@ class Processes(Connected):
         upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
         working = asyncio.create_task(worker.run())
         try:
-            yield worker
+            with self._eager.working(engine.taker):
+                yield worker
         finally:
             naming.cancel()
             pulse.drain()
@@ -153,6 +158,12 @@ class Processes(Connected):
             upkeep.cancel()
             await asyncio.gather(upkeep, return_exceptions=True)
             await pulse.stop()
+
+    @contextlib.asynccontextmanager
+    async def beginning(self) -> AsyncIterator[tuple[Tx, Hands | None]]:
+        """A transaction in which a run begins, and a worker of this process that may have what is ready at once."""
+        async with self._eager.beginning(await self.open()) as begun:
+            yield begun
 
     def _handlers(self, *, started: bool = True) -> list[Task[Any, Any]]:
         """What this app declares, and the built-in kinds it does not declare itself; runs are `started` by a database."""

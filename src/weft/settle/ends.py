@@ -40,11 +40,12 @@ async def end(tx: Tx, over: Sequence[tuple[Outcome, Finish]], *, hold: bool) -> 
         # before their tasks: whoever has the lock of a run need not be told by the way of its inbox
         ends.holding = await advance.hold(tx, sorted(theirs))
     held = {} if ends.holding is None else ends.holding.runs
-    quick: dict[str, Outcome] = {}
+    quick: dict[str, Completed] = {}
     others: list[Ended] = []
     for outcome, ending in over:
-        if ending is COMPLETED and _ends_its_step(outcome, held) and outcome.task.id not in quick:
-            quick[outcome.task.id] = outcome
+        task = outcome.task
+        if ending is COMPLETED and type(task) is Claimed and _ends_its_step(task, held) and task.id not in quick:
+            quick[task.id] = Completed(task, outcome.result, outcome.started)
         else:
             others.append(ended_as(outcome, ending))
     if quick:
@@ -80,19 +81,16 @@ def ended_as(outcome: Outcome, ending: Finish) -> Ended:
     )
 
 
-def _ends_its_step(outcome: Outcome, held: Mapping[str, Held]) -> bool:
+def _ends_its_step(task: Claimed, held: Mapping[str, Held]) -> bool:
     """Whether it is the task of a step of a run that goes on and is ours."""
-    task = outcome.task
-    if type(task) is not Claimed or task.rest.step_id is None or task.rest.run_id is None:
+    if task.rest.step_id is None or task.rest.run_id is None:
         return False
     run = held.get(task.rest.run_id)
     return run is not None and run.state in ("running", "waiting")
 
 
-async def _complete(tx: Tx, succeeded: Sequence[Outcome], ends: Ends) -> None:
-    over = await ended.complete(
-        tx, [Completed(one.task.id, one.task.token, one.result, one.started) for one in succeeded]
-    )
-    ends.tasks |= {one.task for one in over}
-    ends.over += [one for one in over if one.step is not None]
-    ends.runs |= {one.run for one in ends.over}
+async def _complete(tx: Tx, succeeded: Sequence[Completed], ends: Ends) -> None:
+    tasks, over = await ended.complete(tx, succeeded)
+    ends.tasks |= tasks
+    ends.over += over
+    ends.runs |= {one.run for one in over}

@@ -82,7 +82,7 @@ class Claimer:
         self._doubtful: list[str] = []
         self._held: dict[str, int] = {}
         """How many tasks are still out, by the claims that took them under a limit."""
-        self._stopped = False
+        self.stopped = False
         self._scout = Scout(
             warm=self._warm, buffer=buffer, flood=self._flood, soon=soon, hungry=lambda: self._hungry,
             claim=lambda takes, now: self._claim(takes, now, fresh=True, told=True), found_more=self.nudge,
@@ -128,9 +128,7 @@ class Claimer:
 
     def settled(self, outcomes: Sequence[Outcome]) -> None:
         """These attempts are over: if they held places under a limit, somebody else may have them now."""
-        if not self._held:
-            return
-        for outcome in outcomes:
+        for outcome in outcomes if self._held else ():
             token = outcome.task.token
             if token in self._held:
                 self._held[token] -= 1
@@ -139,11 +137,12 @@ class Claimer:
                 self._special_found.set()
 
     def hands(self) -> Hands | None:
-        """What a run that goes on may give us: no more than runners that wait for work and find none."""
-        if self._stopped or self._buffer.idle <= 0:
+        """What a run that goes on may give us if runners wait for work and find none: as much as a claim might bring."""
+        if self.stopped or self._buffer.idle <= 0:
             return None
         return Hands(
-            node_id=self._serves.node_id, token=str(ids.token()), kinds=self._kinds, room=self._buffer.idle,
+            node_id=self._serves.node_id, token=str(ids.token()), kinds=self._kinds,
+            room=max(self._buffer.idle, min(self._room(), BATCH)),
             serves=lambda lane: bool(lanes.served([Lane(lane, "", plain=True)], **self._serves.lanes)),
         )  # fmt: skip
 
@@ -158,7 +157,7 @@ class Claimer:
 
     def stop(self) -> None:
         """Ends `run` after the round it is in: a claim that is cut off may have been made."""
-        self._stopped = True
+        self.stopped = True
         self._nudged.set()
 
     async def run(self) -> None:
@@ -177,7 +176,7 @@ class Claimer:
 
     async def more_like(self, first: Claimed, *, at_most: int) -> list[Claimed]:
         """Claims more of the same kind for a batch handler that is about to be called."""
-        if first.losses or first.concurrency_key is not None or self._stopped:
+        if first.losses or first.concurrency_key is not None or self.stopped:
             return []
         take = Take(Lane(first.lane, first.org, plain=True), at_most)
         try:
@@ -195,7 +194,7 @@ class Claimer:
             self._doubtful = self._doubtful[len(doubtful) :]
 
     async def _run_plain(self) -> None:
-        while not self._stopped:
+        while not self.stopped:
             if self._doubtful:
                 await self.clear_doubts()
             got = await self.once()
@@ -320,9 +319,9 @@ class Claimer:
 
     async def _run_special(self) -> None:
         """Limited work beside the plain: it takes several statements, and must not wait for the flood nor slow it down."""
-        while not self._stopped:
+        while not self.stopped:
             await self._special_found.wait()
-            if self._stopped:
+            if self.stopped:
                 return
             try:
                 got = await self.claim_special()

@@ -35,6 +35,12 @@ class DatabaseEngine:
         self._ring: Keyring | None = None
 
     @property
+    def taker(self) -> Claimer:
+        """Who claims, once there is a worker."""
+        assert self._taker is not None
+        return self._taker
+
+    @property
     def lease(self) -> float:
         return self._pulse.node.lease.total_seconds()
 

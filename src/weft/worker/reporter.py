@@ -221,13 +221,13 @@ class DatabaseReporter(Reporter):
             self._on_lost(outcome)
         if settled.wake:
             self._wake()
+        if hands is not None and self._taker is not None:
+            self._taker.take(hands.given)
         if settled.advanced is not None:
             await self._went_on(settled.advanced)
 
     async def _went_on(self, advanced: Advanced) -> None:
-        """What became ready is ours, or somebody's; what could not be done with the lock of others is tried once more."""
-        if advanced.handed and self._taker is not None:
-            self._taker.take(advanced.handed)
+        """What became ready is somebody's; what could not be done with the lock of others is tried once more."""
         if advanced.ready:
             self._wake()
         if not advanced.unfinished:

@@ -167,6 +167,8 @@ class Worker:
             logging.getLogger().removeHandler(handler)
             for other in others:
                 other.removeFilter(secretive)
+            # handed over by runs that went on meanwhile
+            self._give_back()
             self._reporter.finish()
             await asyncio.wait({reporting}, timeout=_SETTLING)
             reporting.cancel()
@@ -199,8 +201,7 @@ class Worker:
             log.warning("what the last claims took, if anything, will be rescued: %s", error)
 
     async def _drain(self) -> None:
-        for task in self._buffer.drain():
-            self._reporter.add(Outcome(task, "released"))
+        self._give_back()
         await self._all_ended(self._grace, unless=self._now)
         self._stop_attempts(list(self._runners.running), why="shutting down")
         await self._all_ended(_LAST_WORDS)
@@ -210,6 +211,10 @@ class Worker:
         # handlers that do not listen: whatever they answer will be refused, so give their tasks back
         for attempt in list(self._runners.running.values()):
             self._reporter.add(Outcome(attempt.task, "released"))
+
+    def _give_back(self) -> None:
+        for task in self._buffer.drain():
+            self._reporter.add(Outcome(task, "released"))
 
     async def _all_ended(self, patience: float, *, unless: asyncio.Event | None = None) -> None:
         deadline = time.monotonic() + patience

@@ -2,6 +2,7 @@
 -- came to, in one statement. What follows from that is decided afterwards, and written only where something does.
 
 -- Rows are addressed as in `complete` of the queue, for its reasons. A step whose present task is another one stays as it is.
+-- What whoever asks knows himself is not said again: which run, which step, which attempt.
 -- name: complete_steps
 with gone as (
     delete from weft.tasks as t
@@ -45,7 +46,7 @@ ended as (
     from kept as k
     where s.id = any(array[k.step_id]) and s.task_id = k.id and s.state = 'running'
     returning
-        k.id as task, k.tries, k.result, s.id, s.run_id, s.frame_id, s.node, s.element, s.catching, s.depth, s.item,
+        k.id as task, k.result, s.id, s.frame_id, s.node, s.element, s.catching, s.depth, s.item,
         -- what few of them have travels in one column
         case
             when s.waits > 0 or s.reruns > 0
@@ -62,9 +63,7 @@ feed as (
     from ended as e
     having count(*) > 0
 )
-select
-    k.id::text, e.run_id::text, e.tries, e.result::text, e.id::text, e.frame_id::text, e.node, e.element, e.catching,
-    e.depth, e.item::text, e.counted
+select k.id::text, e.result::text, e.frame_id::text, e.node, e.element, e.catching, e.depth, e.item::text, e.counted
 from kept as k
 left join ended as e
     on e.task = k.id;
