@@ -56,7 +56,7 @@ async def main(facets: int, elements: int) -> None:
             flows.append(await _flow("wide", {}))
             tasks.append(await _tasks(facets))
             others.append(await _flow_of(elsewhere))
-        await elsewhere.communicate()
+        await elsewhere.communicate(b"")  # no more lines
         await _flow("loop", {"all": "x" * min(elements, 2000)})
         before, backends = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, await _backends()
         watching = asyncio.create_task(_highest())

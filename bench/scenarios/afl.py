@@ -18,7 +18,7 @@ LINES = (
     Line("as many plain tasks, tasks/s", "kernel_per_second"),
     Line("  the flow against the tasks", "ratio", digits=2, at_least=0.5),
     Line("the flow, started by another process, tasks/s", "other_per_second"),
-    Line("  against the tasks", "other_ratio", digits=2, at_least=0.5),
+    Line("  against the tasks", "other_ratio", digits=2),
     Line("foreach over {elements}, elements/s", "elements_per_second"),
     Line("  memory the worker grew by, MiB", "grew_mib", digits=1, at_most=64),
     Line("  memory the largest backend grew by, MiB", "backends_grew_mib", digits=1, at_most=64),
