@@ -6,7 +6,7 @@ import contextlib
 import click
 import msgspec
 
-from weft.base import errors
+from weft.base import errors, json
 from weft.cli import connecting, loop, output, showing
 from weft.cli.connecting import Where
 from weft.client import refusal
@@ -76,7 +76,7 @@ def _arguments(given: tuple[str, ...]) -> dict[str, object]:
         if not name or not equals:
             raise errors.InvalidInput(f"{one!r} is not NAME=VALUE; write e.g. id=01890f3e-7b2c-7cc0-98c4-dc0c0c07398f")
         try:
-            found[name] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+            found[name] = json.parsed(value, what=name)
+        except ValueError:
             found[name] = value
     return found

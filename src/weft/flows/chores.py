@@ -2,7 +2,7 @@
 
 import datetime as dt
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from weft.base import errors
 from weft.db import statements
@@ -27,8 +27,26 @@ async def sweep(tx: Tx) -> int:
     await tx.run(SQL.drop_facts, {"take": FACTS})
     runs = [row[0] for row in await tx.rows(SQL.runs_told, {"take": BATCH})]
     if runs:
-        await advance.advance(tx, runs)
+        await _carefully(tx, runs)
     return len(runs)
+
+
+async def _carefully(tx: Tx, runs: Sequence[str]) -> None:
+    """Advances a batch; if the database refuses it, its halves, down to the run that is at fault. That one fails: others,
+    of other orgs too, must not wait for it."""
+    try:
+        async with tx.savepoint():
+            await advance.advance(tx, runs)
+    except (errors.DatabaseError, errors.InvalidInput) as error:
+        if isinstance(error, errors.Unavailable | errors.MigrationError):
+            raise
+        if len(runs) > 1:
+            half = len(runs) // 2
+            await _carefully(tx, runs[:half])
+            await _carefully(tx, runs[half:])
+        else:
+            log.warning("run %s cannot be advanced, and fails: %s", runs[0], error)
+            await advance.give_up(tx, runs[0], error)
 
 
 async def waiting(tx: Tx) -> bool:
