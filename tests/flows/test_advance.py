@@ -225,6 +225,25 @@ async def test_a_run_that_the_database_refuses_fails_alone(database: Database, d
         assert not await chores.told(tx)
 
 
+async def test_a_run_whose_plan_only_another_version_knows_waits_for_that_one_alone(database: Database) -> None:
+    async with database.tx() as tx:
+        runs = [str((await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)).id) for _ in range(3)]
+        hash = uuid.uuid4().hex * 2
+        await tx.run("""
+            insert into weft.plans (org_id, hash, plan, nodes)
+            select p.org_id, %(hash)s, '{"format": 99}', p.nodes from weft.plans as p
+        """, {"hash": hash})  # fmt: skip
+        await tx.run("update weft.runs set plan_hash = %(hash)s where id = %(id)s", {"hash": hash, "id": runs[1]})
+    held = await claimed(database, 3)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(one, "completed", result="1") for one in held], advance=False)
+    async with database.tx() as tx:
+        assert await chores.sweep(tx) == 3
+        assert await tx.value("select count(*) from weft.runs where state = 'running'") == 3
+        assert await tx.rows("select distinct run_id::text from weft.run_inbox") == [(runs[1],)]
+    assert {one.run_id for one in await claimed(database, 3)} == {runs[0], runs[2]}
+
+
 async def test_what_ends_while_its_run_is_free_goes_without_the_inbox(database: Database) -> None:
     async with database.tx() as tx:
         await start.start_plan(tx, BESIDE, org=ids.DEFAULT_ORG)

@@ -44,6 +44,8 @@ async def _carefully(tx: Tx, runs: Sequence[str]) -> None:
             half = len(runs) // 2
             await _carefully(tx, runs[:half])
             await _carefully(tx, runs[half:])
+        elif isinstance(error, errors.InvalidPlan):
+            log.warning("run %s is left to a version of Weft that knows its plan: %s", runs[0], error)
         else:
             log.warning("run %s cannot be advanced, and fails: %s", runs[0], error)
             await advance.give_up(tx, runs[0], error)
