@@ -238,10 +238,14 @@ async def test_a_run_whose_plan_only_another_version_knows_waits_for_that_one_al
     async with database.tx() as tx:
         await settle(tx, [Outcome(one, "completed", result="1") for one in held], advance=False)
     async with database.tx() as tx:
-        assert await chores.sweep(tx) == 3
+        assert await chores.sweep(tx) == 2
         assert await tx.value("select count(*) from weft.runs where state = 'running'") == 3
         assert await tx.rows("select distinct run_id::text from weft.run_inbox") == [(runs[1],)]
     assert {one.run_id for one in await claimed(database, 3)} == {runs[0], runs[2]}
+    async with database.tx() as tx:
+        await tx.run("update weft.runs set deadline_at = weft.now() - interval '1 second'")
+        assert await chores.deadlines(tx) == 2
+        assert await tx.rows("select id::text from weft.runs where state = 'running'") == [(runs[1],)]
 
 
 async def test_what_ends_while_its_run_is_free_goes_without_the_inbox(database: Database) -> None:
