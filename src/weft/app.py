@@ -66,6 +66,12 @@ class App(Durable, Processes):
 
         return InProcess(self.open, self._listening, self.queries)
 
+    async def close(self) -> None:
+        """Ends what is watched, and closes the connections. `async with app:` does it by itself."""
+        if (live := self.__dict__.get("live")) is not None:
+            await live.close()
+        await super().close()
+
     # declaring
 
     @overload

@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
+import psycopg
 import pytest
 from listening import PATIENCE, Listening, listening
 
@@ -68,7 +70,7 @@ async def test_the_python_client_goes_on_after_its_connection_broke(
     monkeypatch.setattr(
         live_connection.Connection, "guarding", lambda self: opened.append(self) or asyncio.Event().wait()  # type: ignore[func-returns-value]
     )
-    async with contextlib.aclosing(live.watch(here.url, here.keys["reader"], "task", id=id)) as watching:  # type: ignore[type-var]
+    async with contextlib.aclosing(live.watch(here.url, here.keys["reader"], "task", id=id)) as watching:
         assert (await after(watching))["state"] == "ready"
         async with asyncio.timeout(PATIENCE):
             while not opened:
@@ -117,7 +119,7 @@ async def test_an_app_watches_its_own_queries(database_url: str) -> None:
         return await ask.rows("select distinct t.kind from weft.tasks as t where t.kind like %(like)s order by 1", like=like)
 
     async with app:
-        async with contextlib.aclosing(app.live("query:kinds", like="m%")) as watching:  # type: ignore[type-var]
+        async with contextlib.aclosing(app.live("query:kinds", like="m%")) as watching:
             assert await after(watching) == []
             await app.enqueue("mail", {}, check=False)
             assert await after(watching) == [{"kind": "mail"}]
@@ -125,6 +127,25 @@ async def test_an_app_watches_its_own_queries(database_url: str) -> None:
             await after(app.live("query:others"))
         with pytest.raises(errors.InvalidInput):
             await after(app.live("query:kinds", unlike=1))
+
+
+async def test_what_is_watched_ends_with_its_app_though_nobody_closed_it(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = asyncio.all_tasks()
+    with psycopg.connect(database_url) as holder:
+        # the change feed is looked at all the time; now that look takes long
+        holder.execute("lock table weft.change_inbox in access exclusive mode")
+        async with asyncio.timeout(PATIENCE):
+            async with App(settings=config.Settings(database_url=database_url)) as app:
+                async for _ in app.live("counts"):
+                    break
+                kept = app.live("queues")
+                await anext(kept)
+            assert {one for one in asyncio.all_tasks() - before if "weft live" in one.get_name()} == set()
+            with pytest.raises(errors.Unavailable, match="closed"):
+                await anext(kept)
+    assert [one.message for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
 async def test_a_query_over_steps_is_shown_again_when_one_is_written(database_url: str) -> None:
@@ -142,7 +163,7 @@ async def test_a_query_over_steps_is_shown_again_when_one_is_written(database_ur
         async def done(ask: asking.Ask) -> Any:
             return await ask.rows("select s.output from weft.steps as s where s.operation = 'step'")
 
-        async with contextlib.aclosing(app.live("query:done")) as watching:  # type: ignore[type-var]
+        async with contextlib.aclosing(app.live("query:done")) as watching:
             assert await after(watching) == []
             await app.start(doubles, 4)
             await run_pending(app)

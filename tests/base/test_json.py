@@ -70,3 +70,27 @@ def test_a_list_that_holds_itself_is_refused() -> None:
     endless.append(endless)
     with pytest.raises(errors.InvalidPayload, match="nested deeper"):
         json.text(endless)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ('["\\u0000"]', "the answer contains a NUL character"),
+        ('{"\\u0000": 1}', "the answer contains a NUL character"),
+        ("[" * 65 + "]" * 65, "the answer is nested deeper than 64 levels; flatten it"),
+        ("[" * 5000 + "]" * 5000, "the answer is nested deeper than 64 levels"),
+        (b'{"a":' * 5000, "the answer is nested deeper than 64 levels"),
+    ],
+    ids=lambda one: one[:12],
+)
+def test_what_others_wrote_and_cannot_be_stored_is_refused(written: str | bytes, words: str) -> None:
+    with pytest.raises(errors.InvalidPayload, match=words):
+        json.parsed(written, what="the answer")
+
+
+def test_what_others_wrote_is_what_it_says_or_no_json() -> None:
+    assert json.parsed('["\\\\u0000"]') == ["\\u0000"]
+    assert json.parsed(b"[" * 64 + b"]" * 64) == json.loads("[" * 64 + "]" * 64)
+    for wrong in ("{", b"\xff", "\ud800", ""):
+        with pytest.raises(ValueError):
+            json.parsed(wrong)

@@ -1,5 +1,6 @@
 """The connection is cut at the statements that only AFL's runs need: each run ends, with one outcome."""
 
+import contextlib
 import dataclasses
 import re
 import tempfile
@@ -14,6 +15,7 @@ from cutting import Point, Scene, sent
 from witness import Witness
 
 from weft import flows
+from weft.base import errors
 from weft.db import statements
 from weft.flows import beginning
 
@@ -42,8 +44,22 @@ async def begin_wide(scene: Scene) -> None:
     await scene.safe.flows.start("flow", "Wide")
 
 
+async def begin_and_do_again(scene: Scene) -> None:
+    """The last task of a run that is over once more, asked for again after a doubt, as a client would."""
+    run = (await scene.safe.flows.start("flow", "W", {"all": LETTERS})).id
+    url = scene.witness.url
+    await until(lambda: value(url, f"select finished_at is not null from weft.runs where id = '{run}'"))
+    [last] = rows(url, f"select id from weft.steps where run_id = '{run}' and node = 'c' order by id desc limit 1")
+    try:
+        await scene.app.runs.rerun_from(run, last[0])
+    except errors.WeftError:
+        with contextlib.suppress(errors.Conflict):  # it was heard
+            await scene.safe.runs.rerun_from(run, last[0])
+
+
 STATEMENTS = (
-    Point("blocks around", sent(FLOWS.load_frames), begin),
+    Point("steps that ended, and blocks around", sent(FLOWS.load_told), begin),
+    Point("blocks around what is done again", sent(FLOWS.load_frames), begin_and_do_again),
     Point("steps that are named", sent(FLOWS.load_steps), begin),
     Point("outputs of elements", sent(FLOWS.load_elements), begin),
     Point("more elements, later", sent(FLOWS.leave_for_later), begin),
@@ -89,8 +105,10 @@ async def test_a_connection_cut_while_afl_runs_go_on_changes_no_outcome(
     assert len(found) >= len(POINTS)
     assert [one for one in found if one[1:] != ("completed", OUTCOMES[one[0]])] == []
     tasks = sum(TASKS[name] for name, _, _ in found)
+    again = value(witness.url, "select count(*)::integer from weft.journal where action = 'run.rerun_from'")
+    assert again >= len(SIDES) * len(PLACES)
     ended = "select count(*)::integer, count(distinct step_id)::integer from weft.task_history where state = 'completed'"
-    assert rows(witness.url, ended) == [(tasks, tasks)]
+    assert rows(witness.url, ended) == [(tasks + again, tasks)]
     assert value(witness.url, "select count(*) from weft.tasks") == 0
     await until(lambda: value(witness.url, "select count(*) from weft.run_inbox") == 0)
     say(capsys, f"{len(POINTS)} cuts while {len(found)} AFL runs went on: each task once, one outcome")

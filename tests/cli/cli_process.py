@@ -1,6 +1,7 @@
 """`weft` as a real process: started, listened to, signalled, waited for, and never left behind."""
 
 import asyncio
+import codecs
 import contextlib
 import os
 import signal
@@ -25,8 +26,10 @@ class Program:
 
     async def _read(self) -> None:
         assert self.process.stdout is not None
+        # a chunk may end in the middle of a character
+        decoder = codecs.getincrementaldecoder("utf-8")()
         while chunk := await self.process.stdout.read(65536):
-            self.said += chunk.decode()
+            self.said += decoder.decode(chunk)
             self._grew.set()
         self._grew.set()
 

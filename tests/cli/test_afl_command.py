@@ -46,6 +46,21 @@ def test_a_program_is_told_what_it_is_and_what_it_uses_is_found_beside_it(folder
     assert (done.exit_code, done.output.split(",")[0]) == (0, "app.Run: 2 blocks")
 
 
+def test_a_word_that_is_wrong_does_not_bring_in_other_programs_of_the_folder(folder: Path) -> None:
+    for name, facet in (("first", "Weather"), ("second", "Wether")):
+        text = f"""
+            event facet Weather(city: String) => (degrees: Int)
+            workflow Pack(city: String) => (degrees: Int) andThen {{ w = {facet}(city = $.city) yield Pack(degrees = w.degrees) }}
+        """
+        (folder / f"{name}.afl").write_text(f"namespace trip {{ {text} }}")
+    done = weft("check", str(folder / "second.afl"))
+    assert done.exit_code == 1 and "there is no facet or schema 'Wether' (did you mean 'Weather'?)" in done.output
+    assert "first.afl" not in done.output
+    # what is declared there, and wanted, does
+    (folder / "third.afl").write_text("namespace trip { facet Wether(city: String, degrees: Int = 1) }")
+    assert weft("check", str(folder / "second.afl")).exit_code == 0
+
+
 def test_libraries_are_named_or_searched_for(folder: Path) -> None:
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "lib.afl").rename(folder / "deep" / "er" / "lib.afl")

@@ -16,6 +16,8 @@ from weft.cli import main
 
 ID = "0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55"
 
+DEEP = '{"a":' * 2000 + "1" + "}" * 2000
+
 BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("aiopslab", "submit"): [
         ((), "Missing argument"),
@@ -75,6 +77,8 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
         (("/dev/null", "--params", "{"), "--params is no JSON"),
         (("/dev/null", "--params", "[]"), "must be a JSON object"),
         (("/dev/null", "-p", "x"), "is not NAME=VALUE"),
+        (("/dev/null", "--params", DEEP), "--params is nested deeper than 64 levels"),
+        (("/dev/null", "-p", f"x={DEEP}"), "-p x is nested deeper than 64 levels"),
     ],
     ("afl", "submit"): [((), "Missing argument"), (("/nowhere.afl",), "cannot read"), (("/dev/null",), "no workflow")],
     ("audit", "list"): [(("--limit", "0"), "not in the range"), (("--since", "soon"), "is not a time")],
@@ -95,6 +99,8 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("dag", "trigger"): [
         ((), "Missing argument"),
         (("d", "-p", "x"), "is not NAME=VALUE"),
+        (("d", "-p", f"x={DEEP}"), "-p x is nested deeper than 64 levels"),
+        (("d", "--params", DEEP), "--params is nested deeper than 64 levels"),
         (("d", "--params", "[1]"), "no JSON object"),
         (("d", "--params", "{"), "is not JSON"),
         (("d", "--at", "soon"), "--at 'soon' is not a time"),
@@ -122,7 +128,9 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("run", "state"): [(("x",), "is not a run id")],
     ("run", "wait"): [(("x",), "is not a run id"), ((ID, "--for", "sad"), "is not one of")],
     ("run", "update"): [(("x", "a"), "is not a run id"), ((ID, "a", "b"), "is not JSON")],
-    ("run", "signal"): [(("x", "a"), "is not a run id"), ((ID, "a", "b"), "is not JSON")],
+    ("run", "signal"): [
+        (("x", "a"), "is not a run id"), ((ID, "a", "b"), "is not JSON"), ((ID, "a", DEEP), "nested deeper than 64 levels"),
+    ],
     ("run", "cancel"): [(("x",), "is not a run id")],
     ("run", "pause"): [(("x",), "is not a run id")],
     ("run", "resume"): [(("x",), "is not a run id")],
@@ -160,6 +168,10 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
         (("mail", "{"), "no JSON object"),
         (("mail", '{"a": NaN}'), "no JSON object"),
         (("mail", '{"a": "\\u0000"}'), "NUL"),
+        (("mail", '{"a":' * 999 + "{}" + "}" * 999), "the payload is nested deeper than 64 levels; flatten it"),
+        (("mail", '{"a": "' + "x" * 300 * 1024 + '"}'), "the limit is 262,144; store the data elsewhere"),
+        (("mail", "--priority", "-1"), "not in the range"),
+        (("mail", "--queue", "a+b", "--no-check"), "use letters, digits, spaces inside, and any of _ . : / - (at queue)"),
         (("mail", "{}", "--delay", "soon"), "is not a duration"),
         (("mail", "--priority", "101"), "not in the range"),
         (("mail", "--within", "5s"), "--wait"),
@@ -168,7 +180,7 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
         (("mail\n", "--no-check"), "kind"),
         (("mail", "--queue", "\x07", "--no-check"), "queue"),
         (("mail", "--app", "nothing:app"), "there is no module"),
-        (("nobody_knows",), "no live worker serves"),
+        (("nobody_knows",), "start its worker, or add --no-check to enqueue all the same"),
         (("mail", "--delay", "-5s"), "is not a duration"),
         (("mail", "--no-check", "--delay", "4000d"), "delay"),
     ],
@@ -348,7 +360,7 @@ def one_database(server_url: str, template: str) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize(("command", "arguments", "words"), list(cases()), ids=lambda one: " ".join(one) if one else "-")
+@pytest.mark.parametrize(("command", "arguments", "words"), list(cases()), ids=lambda one: " ".join(one)[:50] or "-")
 def test_it_is_said_what_to_do_and_nothing_is_stored(
     one_database: str, command: tuple[str, ...], arguments: tuple[str, ...], words: str
 ) -> None:

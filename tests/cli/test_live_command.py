@@ -2,6 +2,7 @@
 
 import json
 
+import psycopg
 from shell import Shell, served
 
 
@@ -19,3 +20,12 @@ async def test_it_prints_what_there_is_here_and_on_a_server(database_url: str) -
         assert code == 1 and "there is no task" in said
         code, said = await far("live", "query:nothing")
         assert code == 1 and "there is no subject" in said
+
+
+async def test_it_ends_quietly_while_a_statement_of_its_waits(database_url: str) -> None:
+    """What watched in this process is ended in order, before its connections are closed."""
+    with psycopg.connect(database_url) as holder:
+        # the change feed is looked at all the time; now that look takes long
+        holder.execute("lock table weft.change_inbox in access exclusive mode")
+        code, said = await Shell(DATABASE_URL=database_url)("live", "counts", "--times", "1", "--json")
+    assert code == 0 and json.loads(said)["ready"]["count"] == 0

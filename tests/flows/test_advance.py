@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 import test_afl_by_hand as by_hand
 from running import Failure, Known
@@ -195,6 +196,57 @@ async def test_what_nobody_took_is_swept(database: Database) -> None:
         assert await chores.sweep(tx) == 1
         assert not await chores.told(tx)
     assert len(await claimed(database, 1)) == 1
+
+
+async def test_a_run_that_the_database_refuses_fails_alone(database: Database, database_url: str) -> None:
+    """Swept together with others, of whatever org, it must not keep them from going on."""
+    async with database.tx() as tx:
+        runs = [str((await start.start_plan(tx, BESIDE, org=ids.DEFAULT_ORG)).id) for _ in range(5)]
+    held = {one.run_id: one for one in await claimed(database, 10)}
+    refused = runs[2]
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute(f"""
+            create function refuse() returns trigger language plpgsql as $$
+            begin raise exception 'not this one' using errcode = 'untranslatable_character'; end $$;
+            create trigger refuse before update on weft.steps for each row
+            when (new.run_id = '{refused}') execute function refuse();
+        """.encode())
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(held[run], "completed", result="1") for run in runs], advance=False)
+    async with database.tx() as tx:
+        assert await chores.sweep(tx) == 5
+    async with database.tx() as tx:
+        found = dict(await tx.rows("select r.id::text, r.state from weft.runs as r"))
+        assert found == {run: "failed" if run == refused else "running" for run in runs}
+        error = await tx.value("select r.error ->> 'message' from weft.runs as r where r.id = %(id)s", {"id": refused})
+        assert error == "the run cannot go on: not this one"
+        ended = "select count(*) from weft.steps where state = 'completed'"
+        assert await tx.value(ended) == 4
+        await chores.sweep(tx)
+        assert not await chores.told(tx)
+
+
+async def test_a_run_whose_plan_only_another_version_knows_waits_for_that_one_alone(database: Database) -> None:
+    async with database.tx() as tx:
+        runs = [str((await start.start_plan(tx, TWO, org=ids.DEFAULT_ORG)).id) for _ in range(3)]
+        hash = uuid.uuid4().hex * 2
+        await tx.run("""
+            insert into weft.plans (org_id, hash, plan, nodes)
+            select p.org_id, %(hash)s, '{"format": 99}', p.nodes from weft.plans as p
+        """, {"hash": hash})  # fmt: skip
+        await tx.run("update weft.runs set plan_hash = %(hash)s where id = %(id)s", {"hash": hash, "id": runs[1]})
+    held = await claimed(database, 3)
+    async with database.tx() as tx:
+        await settle(tx, [Outcome(one, "completed", result="1") for one in held], advance=False)
+    async with database.tx() as tx:
+        assert await chores.sweep(tx) == 2
+        assert await tx.value("select count(*) from weft.runs where state = 'running'") == 3
+        assert await tx.rows("select distinct run_id::text from weft.run_inbox") == [(runs[1],)]
+    assert {one.run_id for one in await claimed(database, 3)} == {runs[0], runs[2]}
+    async with database.tx() as tx:
+        await tx.run("update weft.runs set deadline_at = weft.now() - interval '1 second'")
+        assert await chores.deadlines(tx) == 2
+        assert await tx.rows("select id::text from weft.runs where state = 'running'") == [(runs[1],)]
 
 
 async def test_what_ends_while_its_run_is_free_goes_without_the_inbox(database: Database) -> None:

@@ -67,6 +67,31 @@ async def test_an_agent_that_answers_something_else_fails_its_step(database_url:
         assert caught.state == "completed" and caught.output["out"] in ("InvalidInput", "InvalidPayload")
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('["\\u0000"]', "return 'xs' contains a NUL character, which PostgreSQL cannot store; remove it"),
+        ('[{"a": "\\u0000"}]', "return 'xs' contains a NUL character"),
+        ("[" * 65 + "]" * 65, "return 'xs' is nested deeper than 64 levels; flatten it"),
+        ("[" * 5000 + "]" * 5000, "return 'xs' is nested deeper than 64 levels"),
+        ("[1, 2", "return 'xs': must be a list"),
+    ],
+    ids=lambda one: one[:12],
+)
+async def test_a_list_told_as_text_that_cannot_be_stored_fails_its_step_and_nothing_else(
+    database_url: str, said: str, words: str
+) -> None:
+    more = "event facet List(q: String) => (xs: [Json])"
+    async with App(database_url=database_url) as app:
+        answers(app, lambda args: {"xs": said if args["q"] == "?" else "[1]"}, kind="n.List")
+        await app.flows.save(source=flow("andThen { a = List(q = $.q) yield W(out = a.xs) }", params="q: String", more=more))
+        runs = [(await app.flows.start("n", "W", {"q": q})).id for q in ("?", "!")]
+        await inline.run_pending(app)
+        wrong, right = [await app.runs.get(run) for run in runs]
+        assert wrong.state == "failed" and words in (wrong.error or {})["message"]
+        assert (right.state, right.output) == ("completed", {"out": [1]})
+
+
 async def test_more_than_was_asked_for_is_kept_and_does_no_harm(database_url: str) -> None:
     async with App(database_url=database_url) as app:
         answers(app, {"n": 2, "more": [1, 2]})

@@ -154,6 +154,7 @@ SQL = [
     ("select weft.enqueue('mail', '{\"x\": \"\\u0000\"}')", "Unicode escape|cannot be converted"),
     ("select weft.enqueue('mail', jsonb_build_object('x', repeat('y', 300000)))", "the limit is 262144; store"),
     ("select weft.enqueue('mail', (repeat('{\"x\":', 100) || '1' || repeat('}', 100))::jsonb)", "deeper than 64 levels"),
+    ("select weft.enqueue('mail', (repeat('{\"x\":', 1000) || '1' || repeat('}', 1000))::jsonb)", "deeper than 64 levels"),
     ("select weft.enqueue('mail', concurrency_key => 'k', concurrency => -1)", "use 1 to 10000, or 0 for strict order"),
     ("select weft.enqueue('mail', dedupe_key => '')", "dedupe_key must be 1-1024 bytes"),
     ("select weft.enqueue('mail', concurrency_key => repeat('x', 1025))", "concurrency_key must be 1-1024 bytes"),

@@ -40,7 +40,7 @@ class Pending(msgspec.Struct, frozen=True, array_like=True):
     def read(cls, text: str) -> "Pending":
         try:
             return msgspec.json.decode(base64url.decode(text), type=cls)
-        except (msgspec.MsgspecError, ValueError):
+        except (ValueError, RecursionError):
             raise errors.Unauthenticated("the login took too long, or began in another browser; try again") from None
 
 

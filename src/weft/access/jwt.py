@@ -69,7 +69,7 @@ def read(text: str) -> Token:
     try:
         read_head = msgspec.json.decode(base64url.decode(head), type=Head)
         return Token(read_head, base64url.decode(body), f"{head}.{body}".encode(), base64url.decode(signature))
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+    except (ValueError, RecursionError):
         raise errors.Unauthenticated("the token cannot be read; send it exactly as the issuer gave it") from None
 
 
@@ -90,7 +90,7 @@ def verify(token: Token, keys: Mapping[str | None, Verify], *, algorithm: Algori
         raise errors.Unauthenticated("the token's signature is wrong") from None
     try:
         found: dict[str, Any] = msgspec.json.decode(token.body, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise errors.Unauthenticated("the token cannot be read") from None
     return found
 
@@ -124,7 +124,7 @@ def keys(document: bytes, *, algorithm: Algorithm) -> dict[str | None, Verify]:
     """Of an issuer's JWKS those keys that can verify this algorithm, by their id."""
     try:
         listed = msgspec.json.decode(document, type=_Jwks).keys
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise errors.Unavailable("the issuer's document of keys is not a JWKS") from None
     found: dict[str | None, Verify] = {}
     for one in listed[:_MOST_KEYS]:

@@ -12,6 +12,18 @@ _NAME = r"^[\w.:/-]([\w .:/-]*[\w.:/-])?$"
 _NAME_SCHEMA = {"pattern": r"^[\p{L}\p{N}_.:/-]([\p{L}\p{N}_ .:/-]*[\p{L}\p{N}_.:/-])?$"}
 """The same as JSON Schema says it: there \\w is ASCII only."""
 
+_KEY = r"^[^\x00-\x1f\x7f]+$"
+_SLUG = f"^{orgs.SLUG}$"
+_SECRET = f"^{references.NAME}$"
+
+MEANT = {
+    _NAME: "letters, digits, spaces inside, and any of _ . : / -",
+    _KEY: "text without control characters",
+    _SLUG: "1-63 of a-z, 0-9 and -",
+    _SECRET: "1-128 letters of a-z, digits, and any of _ . -, a letter or _ first",
+}
+"""What the patterns say, for whoever wrote something else."""
+
 Name = Annotated[
     str,
     msgspec.Meta(
@@ -23,7 +35,7 @@ Name = Annotated[
 Key = Annotated[
     str,
     msgspec.Meta(
-        min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$", description="Text without control characters."
+        min_length=1, max_length=255, pattern=_KEY, description="Text without control characters."
     ),
 ]  # fmt: skip
 
@@ -36,10 +48,10 @@ ShortName = Annotated[
 ]
 
 Slug = Annotated[
-    str, msgspec.Meta(pattern=f"^{orgs.SLUG}$", max_length=63, description="1-63 of a-z, 0-9 and -.")
+    str, msgspec.Meta(pattern=_SLUG, max_length=63, description="1-63 of a-z, 0-9 and -.")
 ]
 
-SecretName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=f"^{references.NAME}$")]
+SecretName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=_SECRET)]
 
 Instant = Annotated[
     dt.datetime,

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from weft.base import errors
+from weft.base.background import Background
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.journal import feed, sequence
@@ -38,7 +39,7 @@ class Feed:
         self._tell = tell
         self._held = 0
         self._starting = asyncio.Lock()
-        self._running: asyncio.Task[None] | None = None
+        self._running: Background | None = None
         self._news = asyncio.Event()
         self._looked = float("-inf")
 
@@ -48,17 +49,20 @@ class Feed:
         self._held += 1
         try:
             async with self._starting:
-                if self._running is None or self._running.done():
+                if self._running is None or self._running.over:
                     async with self._database.once() as tx:
                         self.position = (await feed.read(tx, after=_END, take=1)).newest
-                    self._running = asyncio.create_task(self._run(), name="weft live feed")
+                    self._running = Background(self._run(), name="weft live feed")
             yield
         finally:
             self._held -= 1
-            if not self._held and self._running is not None:
-                self._running.cancel()
-                running, self._running = self._running, None
-                await asyncio.gather(running, return_exceptions=True)
+            if not self._held:
+                await self.close()
+
+    async def close(self) -> None:
+        """Follows no more, whoever holds it."""
+        if self._running is not None:
+            await self._running.end()
 
     async def _run(self) -> None:
         remove = self._hub.add("weft_changes", lambda _: self._news.set()) if self._hub is not None else None

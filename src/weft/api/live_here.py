@@ -6,7 +6,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 from weft.access.principal import Principal
@@ -48,7 +48,7 @@ class InProcess:
         self._live: Live | None = None
         self._of: Database | None = None
 
-    async def __call__(self, subject: str, /, *, org: uuid.UUID = ids.DEFAULT_ORG, **args: Any) -> AsyncIterator[Any]:
+    async def __call__(self, subject: str, /, *, org: uuid.UUID = ids.DEFAULT_ORG, **args: Any) -> AsyncGenerator[Any, None]:
         """A subject such as `task` (with `id=`), or `query:NAME`. Ends with an error if it cannot be watched."""
         live = await self._ready()
         watcher = _Newest()
@@ -63,6 +63,12 @@ class InProcess:
                     yield json.loads(data)
                 if watcher.failed is not None:
                     raise watcher.failed
+
+    async def close(self) -> None:
+        """Ends whatever is still watched: Python may close an iterator that was left long after."""
+        if self._live is not None:
+            live, self._live = self._live, None
+            await live.close()
 
     async def _ready(self) -> Live:
         database = await self._database()

@@ -19,6 +19,7 @@ from weft.api import live_subjects
 from weft.api.live_feed import Feed
 from weft.api.live_subject import Reading, Subject
 from weft.base import errors, json
+from weft.base.background import Background
 from weft.db.database import Database
 from weft.db.notify import Hub
 from weft.db.tx import Tx
@@ -73,7 +74,6 @@ class Watched:
         self.debounce = Debounce()
         self.seen: bytes | None = None
         self.over = False
-        self.task: asyncio.Task[None] | None = None
         self.row = subject.row(args) if subject.row is not None else None
         self.tasks: frozenset[uuid.UUID] = frozenset()
         """Rows of the queue on which it hangs too, as the last look found them."""
@@ -102,6 +102,8 @@ class Live:
         self._asked: set[str] = set()
         """Live queries whose tables were looked at."""
         self._watched: dict[bytes, Watched] = {}
+        self._looking: dict[Watched, Background] = {}
+        """Those that are watched, and those that are being left."""
         self._by_table: dict[str, set[Watched]] = defaultdict(set)
         self._by_row: dict[tuple[str, uuid.UUID], set[Watched]] = defaultdict(set)
 
@@ -146,7 +148,7 @@ class Live:
                 self._by_table[table].add(one)
                 if one.row is not None:
                     self._by_row[table, one.row].add(one)
-            one.task = asyncio.create_task(self._watch(one), name=f"weft live {subject.name}")
+            self._looking[one] = Background(self._watch(one), name=f"weft live {subject.name}")
         one.joined += 1
         return one
 
@@ -160,9 +162,18 @@ class Live:
             _discard(self._by_table, table, one)
             if one.row is not None:
                 _discard(self._by_row, (table, one.row), one)
-        if one.task is not None:
-            one.task.cancel()
-            await asyncio.gather(one.task, return_exceptions=True)
+        try:
+            await self._looking[one].end()
+        finally:
+            del self._looking[one]
+
+    async def close(self) -> None:
+        """Ends all looking; when it returns, the database may be closed. Whoever still watches is told."""
+        for one, looking in list(self._looking.items()):
+            await looking.end()
+            for place in one.places:
+                place.watcher.fail(errors.Unavailable("the app that watched this was closed"))
+        await self.feed.close()
 
     def _follow(self, one: Watched, tasks: frozenset[uuid.UUID]) -> None:
         for id in one.tasks - tasks:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from starlette.types import Receive
 
+from weft.api import fields
 from weft.api.operation import Operation
 from weft.base import errors, json
 
@@ -203,6 +204,9 @@ def _explained(error: msgspec.ValidationError, *, of: str) -> str:
     text = str(error)
     message, _, place = text.partition(" - at `")
     where = place.removesuffix("`").removeprefix("$").removeprefix(".")
+    for pattern, meant in fields.MEANT.items():
+        if message == f"Expected `str` matching regex {pattern!r}":
+            message = f"use {meant}"
     return f"the {of} is not valid: {message[:1].lower() + message[1:]}" + (f" (at {where})" if where else "")
 
 

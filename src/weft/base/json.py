@@ -42,7 +42,7 @@ def text(value: Any, *, what: str = "payload") -> str:
     try:
         encoded = _encoder.encode(value)
     except RecursionError:
-        raise errors.InvalidPayload(f"{what} is nested deeper than {MAX_DEPTH} levels; flatten it") from None
+        raise _too_deep(what) from None
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
         raise errors.InvalidPayload(f"{what} cannot be written as JSON: {error}") from None
     if len(encoded) > MAX_BYTES:
@@ -57,8 +57,22 @@ def text(value: Any, *, what: str = "payload") -> str:
     if b"null" in encoded and not _is_finite(value):
         raise errors.InvalidPayload(f"{what} contains NaN or infinity, which JSON cannot say; use None or text")
     if encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
-        raise errors.InvalidPayload(f"{what} is nested deeper than {MAX_DEPTH} levels; flatten it")
+        raise _too_deep(what)
     return encoded.decode()
+
+
+def parsed(written: str | bytes, *, what: str = "payload") -> Any:
+    """The value of JSON text that somebody else wrote, within the limits; InvalidPayload, or ValueError if it is no JSON."""
+    try:
+        value = _decoder.decode(written)
+    except RecursionError:
+        raise _too_deep(what) from None
+    plain = written.encode() if isinstance(written, str) else written
+    if b"\\u0000" in plain and has_nul(value):
+        raise errors.InvalidPayload(f"{what} contains a NUL character, which PostgreSQL cannot store; remove it")
+    if plain.count(b"[") + plain.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
+        raise _too_deep(what)
+    return value
 
 
 def as_stored(encoded: str) -> str:
@@ -114,6 +128,10 @@ def has_nul(value: Any) -> bool:
         elif isinstance(inner, list):
             stack.extend(inner)
     return False
+
+
+def _too_deep(what: str) -> errors.InvalidPayload:
+    return errors.InvalidPayload(f"{what} is nested deeper than {MAX_DEPTH} levels; flatten it")
 
 
 def _is_finite(value: Any) -> bool:

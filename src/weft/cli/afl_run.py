@@ -142,7 +142,7 @@ def _params(given: Sequence[str], whole: str | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if whole is not None:
         try:
-            found = json.loads(whole)
+            found = json.parsed(whole, what="--params")
         except ValueError as error:
             raise click.UsageError(f"--params is no JSON: {error}") from None
         if not isinstance(found, dict):
@@ -152,7 +152,7 @@ def _params(given: Sequence[str], whole: str | None) -> dict[str, Any]:
         if not equals or not name:
             raise click.UsageError(f"-p {one!r} is not NAME=VALUE")
         try:
-            found[name] = json.loads(value)
+            found[name] = json.parsed(value, what=f"-p {name}")
         except ValueError:
             found[name] = value
     return found

@@ -77,9 +77,9 @@ async def send(lines: Lines, task: dict[str, Any], *, where: Where, skip: int) -
 
 def _checked(line: bytes, number: int) -> bytes:
     try:
-        found = msgspec.json.decode(line, type=dict[str, Any])
+        found = msgspec.convert(json.parsed(line), dict[str, Any])
         return json.text(found).encode()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise errors.InvalidPayload(f"line {number} is no JSON object: {error}; nothing was enqueued") from None
     except errors.InvalidPayload as error:
         raise errors.InvalidPayload(f"line {number}: {error.message}; nothing was enqueued") from None

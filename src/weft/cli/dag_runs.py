@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 from rich.console import RenderableType
 from rich.live import Live
 
-from weft.base import durations, errors
+from weft.base import durations, errors, json
 from weft.cli import connecting, dag_view, given, listing, loop, output, showing
 from weft.cli.connecting import Where
 from weft.cli.listing import Gathered
@@ -253,7 +252,7 @@ def _params(single: Sequence[str], whole: str | None) -> dict[str, Any]:
         if not equals:
             raise errors.InvalidInput(f"-p {one!r} is not NAME=VALUE")
         try:
-            found[name] = json.loads(value)
+            found[name] = json.parsed(value, what=f"-p {name}")
         except ValueError:
             found[name] = value
     return found

@@ -1,6 +1,8 @@
 """`weft enqueue`: a task from a shell, or many from a file."""
 
+import contextlib
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -61,11 +63,22 @@ def enqueue(
     task = {"kind": kind, "check": check, **_declared(target, kind), **_options(options)}
     if source is not None:
         lines = bulk.read(source, skip=skip)
-        made = loop.run(bulk.send(lines, task, where=where, skip=skip))
+        with _told():
+            made = loop.run(bulk.send(lines, task, where=where, skip=skip))
         output.write_json({"enqueued": made}) if as_json else click.echo(f"{made} enqueued")
         return
     task["payload"] = _arguments("{}" if payload is None else payload)
-    ctx.exit(loop.run(_enqueue(task, where=where, wait=wait, within=limit, as_json=as_json)))
+    with _told():
+        ctx.exit(loop.run(_enqueue(task, where=where, wait=wait, within=limit, as_json=as_json)))
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """What a field of the API does, an option does here."""
+    try:
+        yield
+    except errors.UnknownKind as error:
+        raise errors.UnknownKind(error.message.replace("leave `check` out", "add --no-check")) from error
 
 
 async def _enqueue(task: dict[str, Any], *, where: Where, wait: bool, within: float | None, as_json: bool) -> int:
@@ -129,8 +142,8 @@ def _declared(target: str | None, kind: str) -> dict[str, Any]:
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        found = msgspec.convert(json.parsed(text, what="the payload"), dict[str, Any])
+    except ValueError as error:
         raise errors.InvalidPayload(f"""the payload is no JSON object: {error}; write '{{"to": "ada"}}'""") from None
     json.text(found)
     return found

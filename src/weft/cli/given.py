@@ -12,8 +12,8 @@ from weft.base import errors, json
 def value(text: str, option: str) -> Any:
     """What an option says in JSON."""
     try:
-        return json.loads(text)
-    except (ValueError, UnicodeEncodeError) as error:
+        return json.parsed(text, what=option)
+    except ValueError as error:
         raise errors.InvalidInput(f"{option} is not JSON: {error}") from None
 
 

@@ -22,7 +22,11 @@ async def application(app: App | None = None, *, org: str | None, actor: str) ->
         opened = await stack.enter_async_context(App()) if app is None else app
         database = await opened.open()
         principal = Principal(org=await _org(database, org), actor=actor, role="operator")
-        yield server.build(database, local=principal, queries=opened.queries, applications=[APPLICATION])
+        built = server.build(database, local=principal, queries=opened.queries, applications=[APPLICATION])
+        try:
+            yield built
+        finally:
+            await built.state.service.ledger.close()
 
 
 async def _org(database: Database, slug: str | None) -> uuid.UUID:

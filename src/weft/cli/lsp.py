@@ -44,7 +44,7 @@ def _read(given: IO[bytes]) -> Json | None:
         return None
     try:
         found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

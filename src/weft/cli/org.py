@@ -7,7 +7,7 @@ import click
 import msgspec
 from rich.console import RenderableType
 
-from weft.base import durations, errors
+from weft.base import durations, errors, json
 from weft.cli import connecting, listing, loop, output, showing
 from weft.cli.connecting import Where
 from weft.cli.listing import Gathered, Listing
@@ -145,8 +145,8 @@ def _given(quotas: dict[str, str | None]) -> dict[str, Any]:
             body[name] = text
         elif name == "settings":
             try:
-                body[name] = msgspec.json.decode(text, type=dict[str, Any])
-            except msgspec.MsgspecError:
+                body[name] = msgspec.convert(json.parsed(text, what=option), dict[str, Any])
+            except ValueError:
                 raise click.BadParameter("write a JSON object", param_hint=option) from None
         elif text == "none":
             body[name] = None

@@ -232,7 +232,7 @@ def given(text: str | None, *, what: str) -> Any:
     if text is None:
         return None
     try:
-        return json.loads(text)
+        return json.parsed(text, what=what)
     except ValueError as error:
         raise errors.InvalidInput(f"{what} is not JSON: {error}; quote texts: '\"like this\"'") from None
 

@@ -175,11 +175,13 @@ async def write_logs(id: str, *, of: str = "tasks", follow: bool, where: Where, 
         after = 0
         while True:
             # a server ends a stream after an hour, or when it stops: then go on where it ended
-            async for event in client.stream(clients.path(f"/v1/{of}/{{}}/logs/stream", id), query={"after": after}):
-                if event.name == "end":
-                    return
-                after = event.data["id"]
-                _say(event.data, as_json=as_json)
+            path = clients.path(f"/v1/{of}/{{}}/logs/stream", id)
+            async with contextlib.aclosing(client.stream(path, query={"after": after})) as events:
+                async for event in events:
+                    if event.name == "end":
+                        return
+                    after = event.data["id"]
+                    _say(event.data, as_json=as_json)
 
 
 def _say(line: Any, *, as_json: bool) -> None:

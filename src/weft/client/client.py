@@ -12,7 +12,7 @@ import datetime as dt
 import random
 import urllib.parse
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -119,8 +119,9 @@ class Client:
 
     async def stream(
         self, path: str, *, query: Query | None = None, headers: Mapping[str, str] | None = None
-    ) -> AsyncIterator[Event]:
-        """What a streaming answer (SSE or a JSON value per line) says, as it says it, until it ends."""
+    ) -> AsyncGenerator[Event, None]:
+        """What a streaming answer (SSE or a JSON value per line) says, as it says it, until it ends. Who leaves it sooner
+        closes it, by `contextlib.aclosing`."""
         accept = {"accept": "text/event-stream, application/x-ndjson;q=0.9", **(headers or {})}
         question = self._question("GET", path, None, query=query, headers=accept, key=None, timeout=None)
         async with self._session.stream(question) as (head, lines):

@@ -15,7 +15,7 @@ def error(answer: Answer, *, method: str, url: str) -> errors.WeftError:
         # applications on top may have an envelope of their own, with the words beside the code
         told = given["error"] if isinstance(given["error"], dict) else {**given, "message": given["error"]}
         code, message = str(told["code"]), str(told["message"])
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
+    except (ValueError, RecursionError, KeyError):
         # not ours: a proxy, or another program
         return _other(answer, method=method, url=url)
     facts = told.get("details")

@@ -93,6 +93,17 @@ async def advance(tx: Tx, runs: Sequence[str]) -> Advanced:
     return await go_on(tx, await hold(tx, runs))
 
 
+async def give_up(tx: Tx, run: str, error: Exception) -> None:
+    """A run of which nothing can be written but that it failed; what it was told is dropped with it."""
+    holding = await hold(tx, [run])
+    courses = [await _course(tx, held, holding.mint) for held in holding.runs.values()]
+    for course in courses:
+        # as if something of it was written: its tasks are cancelled
+        course.wrote()
+        course.break_off(error)
+    await carry_out(tx, courses)
+
+
 async def go_on(
     tx: Tx, holding: Holding, facts: Sequence[Fact] = (), *, over: Sequence[Over] = (), hands: Hands | None = None
 ) -> Advanced:

@@ -60,12 +60,6 @@ class Seen:
         """Those of the block that was opened there."""
         return self.compiled.edges[self._block_of(frame).name]
 
-    def want_frames(self) -> None:
-        """Asks for the blocks that the steps known so far are in: each will need them."""
-        for step in self._steps.values():
-            if step.frame != self.run.id and step.frame not in self._by_id:
-                self.wanted_ids.add(step.frame)
-
     def not_there(self, place: Place) -> None:
         """It was looked for and is not there."""
         if place not in self._steps:

@@ -34,7 +34,7 @@ async def places(issuer: str, *, allow: tuple[str, ...] = ()) -> Places:
     answer = await http.call(request, timeout=_TIMEOUT, max_bytes=_MAX_BYTES, allow=(*allow, host(issuer)), redirects=0)
     try:
         told = msgspec.json.decode(answer.body, type=Places)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise errors.Refused(f"{issuer} has no discovery document that says where people log in") from None
     if answer.status != 200 or told.issuer != issuer:
         raise errors.Refused(f"the discovery document of {issuer} is another issuer's: {told.issuer[:200]!r}")
@@ -55,5 +55,5 @@ async def exchange(
         if answer.status != 200:
             raise ValueError(f"status {answer.status}")
         return msgspec.json.decode(answer.body, type=_Tokens).id_token
-    except (ValueError, msgspec.MsgspecError):
+    except (ValueError, RecursionError):
         raise errors.Unauthenticated("the issuer gave no token for the login; try again") from None

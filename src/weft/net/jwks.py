@@ -24,7 +24,7 @@ async def fetch(issuer: str, jwks_url: str | None, *, allow: tuple[str, ...] = (
         found = await _get(f"{issuer.rstrip('/')}/.well-known/openid-configuration", allow=allowed)
         try:
             told = msgspec.json.decode(found, type=_Discovery)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (ValueError, RecursionError):
             raise errors.Refused(f"{issuer} has no discovery document; set WEFT_OIDC_JWKS_URL") from None
         if told.issuer != issuer:
             raise errors.Refused(f"the discovery document of {issuer} is another issuer's: {told.issuer[:200]!r}")

@@ -4,11 +4,12 @@ The HTTP library's own transport for this hands out an answer only when it is co
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
 import httpx2
+
+from weft.base.background import Background
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -20,21 +21,24 @@ _AHEAD = 16
 
 
 class Mounted(httpx2.AsyncBaseTransport):
-    """Runs the application once for each request, in a task that ends with the answer or when nobody reads on."""
+    """Runs the application once for each request, in a task that ends with the answer or when nobody reads on. When this is
+    closed, all of them have ended: what they work with may then be taken away."""
 
     def __init__(self, app: Asgi) -> None:
         self._app = app
+        self._exchanges: set[_Exchange] = set()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         exchange = _Exchange(await request.aread())
-        exchange.running = asyncio.create_task(self._run(request, exchange))
+        exchange.running = Background(self._run(request, exchange), name=f"weft {request.method} {request.url.path}")
+        self._exchanges.add(exchange)
         try:
             start = await exchange.messages.get()
         except asyncio.CancelledError:
             await exchange.aclose()
             raise
         if start is None:
-            await exchange.running  # raises what broke it
+            await exchange.running.ended()  # raises what broke it
             raise httpx2.RemoteProtocolError("the application ended without an answer", request=request)
         return httpx2.Response(start["status"], headers=start.get("headers", []), stream=exchange)
 
@@ -48,8 +52,17 @@ class Mounted(httpx2.AsyncBaseTransport):
         }  # fmt: skip
         try:
             await self._app(scope, exchange.receive, exchange.send)
+        except asyncio.CancelledError:
+            exchange.forget()
+            raise
         finally:
+            self._exchanges.discard(exchange)
             await exchange.messages.put(None)
+
+    async def aclose(self) -> None:
+        # whoever left a stream before its end may not have closed it: Python does so some time later
+        for exchange in list(self._exchanges):
+            await exchange.aclose()
 
 
 class _Exchange(httpx2.AsyncByteStream):
@@ -57,7 +70,7 @@ class _Exchange(httpx2.AsyncByteStream):
 
     def __init__(self, body: bytes) -> None:
         self.messages: asyncio.Queue[Message | None] = asyncio.Queue(_AHEAD)
-        self.running: asyncio.Task[None] | None = None
+        self.running: Background | None = None
         self._body: bytes | None = body
         self._over = asyncio.Event()
 
@@ -78,11 +91,14 @@ class _Exchange(httpx2.AsyncByteStream):
             if body := message.get("body", b""):
                 yield body
         if self.running is not None:
-            await self.running
+            await self.running.ended()
+
+    def forget(self) -> None:
+        """Nobody reads on: what is still there would leave no room for the end."""
+        while not self.messages.empty():
+            self.messages.get_nowait()
 
     async def aclose(self) -> None:
         self._over.set()
-        if self.running is not None and not self.running.done():
-            self.running.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self.running
+        if self.running is not None:
+            await self.running.end()

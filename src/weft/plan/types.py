@@ -57,7 +57,9 @@ def returned(fields: Sequence[Field], value: Any, *, records: Mapping[str, Recor
     if (wanted := exactly(fields)) is not None and is_exactly(wanted, value):
         return value
     known = {field.name: field.type for field in fields}
-    asked = {name: _read(known[name], one, records) for name, one in value.items() if name in known}
+    asked = {
+        name: _read(known[name], one, records, what=f"return {name!r}") for name, one in value.items() if name in known
+    }
     return value | bind(fields, asked, records=records, what="return")
 
 
@@ -86,23 +88,23 @@ def typed(
         found = given.get(name)
         if found is None or type(found) in _EXACTLY.get(type_, ()):
             continue
-        value = given[name] = _read(type_, given[name], records)
+        value = given[name] = _read(type_, given[name], records, what=f"{what} {name!r}")
         for pointer, message in _unfit(type_, value, records, ""):
             raise errors.InvalidInput(f"{what} {name!r}: {message}", pointer=f"/{name}{pointer}")
     return given
 
 
-def _read(type_: str, value: Any, records: Mapping[str, Record]) -> Any:
-    """A list or record that somebody gave as JSON text, as scripts and models do, is what the text says; one where a text
-    is wanted is spelled out, as `++` does it.
+def _read(type_: str, value: Any, records: Mapping[str, Record], *, what: str) -> Any:
+    """A list or record that somebody gave as JSON text, as scripts and models do, is what the text says, if that can be
+    stored; one where a text is wanted is spelled out, as `++` does it.
     """
     if type_ == "string" and isinstance(value, dict | list):
         return operators.spelled(value)
     if isinstance(value, str) and (type_.startswith("[") or type_ in records) and value.lstrip()[:1] in ("[", "{"):
         try:
-            return json.loads(value)
+            return json.parsed(value, what=what)
         except ValueError:
-            return value
+            return value  # no JSON: a text, which does not fit
     return value
 
 

@@ -71,7 +71,7 @@ def answered(prompt: Prompt, said: str) -> dict[str, Any]:
         return {next(iter(prompt.returns), "text"): said}
     found = _FENCE.match(said)
     try:
-        value = json.loads(found[1] if found else said)
+        value = json.parsed(found[1] if found else said, what="what the model said")
     except ValueError:
         raise errors.InvalidInput(f"the model was to answer with JSON, but said: {said[:200]}") from None
     if not isinstance(value, dict):

@@ -43,7 +43,7 @@ def endpoint(settings: Settings) -> Provider:
 def _content(body: bytes) -> str:
     try:
         said = json.loads(body)["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, RecursionError, LookupError, TypeError):
         said = None
     if not isinstance(said, str):
         shown = body[:200].decode("utf-8", "replace")

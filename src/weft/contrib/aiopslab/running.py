@@ -106,7 +106,7 @@ async def _opened(reading: int) -> asyncio.StreamReader:
 
 async def _listen(channel: asyncio.StreamReader, hear: Callable[[Event], None]) -> None:
     while line := await _line(channel):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             event = json.loads(line)
             if isinstance(event, dict):
                 hear(event)
