@@ -36,9 +36,12 @@ def server_url() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="weft-tests-"))
     folder.chmod(0o755)
     server = embedded.start(folder)
+    url = server.url(user="postgres", dbname="postgres")
     try:
-        yield server.url(user="postgres", dbname="postgres")
+        fresh_database.careless(url)
+        yield url
     finally:
+        fresh_database.dismiss(url)
         server.release()
         shutil.rmtree(folder, ignore_errors=True)
 
