@@ -16,7 +16,7 @@ HOUR = dt.timedelta(hours=1)
 
 @pytest.fixture
 async def tx(database: Database) -> AsyncIterator[Tx]:
-    """On a database of its own: positions are counted from one, and an undone transaction leaves the counter where it was."""
+    """On a database of its own: positions count from one, and what is undone does not set the counter back."""
     async with database.tx() as opened:
         yield opened
 
