@@ -40,11 +40,12 @@ def drop(server_url: str, name: str) -> None:
     raise AssertionError(f"{name} cannot be dropped: tried {TRIES} times {PATIENCE}")
 
 
-def careless(server_url: str) -> None:
+def careless(server_url: str, *, so: bool = True) -> None:
     """Has the server wait for no disk, from now on: a test ends with its server, and if the power fails, so do both. It also
-    halves the work of copying a database, whose hundreds of files are opened a second time to be waited for."""
+    halves the work of copying a database, whose hundreds of files are opened a second time to be waited for. Not `so`: as it
+    was before."""
     steward = _steward(server_url, patience="0")
-    steward.execute("alter system set fsync = off")
+    steward.execute(b"alter system set fsync = off" if so else b"alter system reset fsync")
     steward.execute("select pg_reload_conf()")
 
 
