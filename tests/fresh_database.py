@@ -43,7 +43,7 @@ def drop(server_url: str, name: str) -> None:
 def careless(server_url: str, *, so: bool = True) -> None:
     """Has the server wait for no disk, from now on: a test ends with its server, and if the power fails, so do both. It also
     halves the work of copying a database, whose hundreds of files are opened a second time to be waited for. And nobody
-    comes every other second to see whether a database that is a second old should be vacuumed. Not `so`: as it was before."""
+    comes every other second to see whether a database that is a second old should be vacuumed. Not `so`: as before."""
     steward = _steward(server_url, patience="0")
     for name, value in (("fsync", "off"), ("autovacuum_naptime", "'1min'")):
         steward.execute((f"alter system set {name} = {value}" if so else f"alter system reset {name}").encode())
