@@ -60,7 +60,7 @@ test-15: $(STAMP)
 	  echo "PostgreSQL 15:"; \
 	  { $(BIN)/python scripts/ui.py build & } 2>/dev/null; building=$$!; \
 	  pg_virtualenv -v 15 $(if $(MEMORY),-c "-d $(MEMORY)/weft-tests-15-$$$$") \
-	    -o max_connections=200 -o log_min_messages=panic -o log_checkpoints=off \
+	    -o max_connections=200 -o fsync=off -o log_min_messages=panic -o log_checkpoints=off \
 	    -o wal_level=logical -o max_replication_slots=50 sh -c \
 	    'WEFT_TEST_SERVER="host=$$PGHOST port=$$PGPORT user=$$PGUSER password=$$PGPASSWORD dbname=postgres" $(PYTEST) $(ON_15)'; \
 	  passed=$$?; wait $$building; exit $$passed; \

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import pq
 
 import fresh_database
 import in_memory
@@ -36,9 +37,12 @@ def server_url() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="weft-tests-"))
     folder.chmod(0o755)
     server = embedded.start(folder)
+    url = server.url(user="postgres", dbname="postgres")
     try:
-        yield server.url(user="postgres", dbname="postgres")
+        fresh_database.careless(url)
+        yield url
     finally:
+        fresh_database.dismiss(url)
         server.release()
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -72,8 +76,21 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
+@pytest.fixture(scope="session")
+def untouched_url(server_url: str, template: str) -> Iterator[str]:
+    """The connection string of a migrated database in which nobody commits."""
+    with fresh_database.made(server_url, template=template) as url:
+        yield url
+
+
 @pytest.fixture
-async def tx(database: Database) -> AsyncIterator[Tx]:
-    """One transaction on a fresh database, committed at the end."""
-    async with database.tx() as opened:
+async def tx(untouched_url: str) -> AsyncIterator[Tx]:
+    """One transaction on a database that is as if it were fresh. At the end everything is checked that a commit would check,
+    and undone: the next one finds nothing of it. Whoever needs a second connection opens a transaction of `database`."""
+    untouched = Database(config.Settings(database_url=untouched_url))
+    async with untouched.tx() as opened:
         yield opened
+        if opened.connection.info.transaction_status == pq.TransactionStatus.INTRANS:
+            await opened.connection.execute("set constraints all immediate")
+        raise psycopg.Rollback
+    await untouched.close()

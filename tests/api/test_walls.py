@@ -19,6 +19,9 @@ from weft.api.operation import Call, Operation
 from weft.base import config, ids
 from weft.db.database import Database
 
+# with all there is to say, in `make chaos`
+pytestmark = [pytest.mark.long] if walls.LONG else []
+
 LEAST = {"both": 1_800, "filters": 1_800, "rls": 1_400}
 """Requests per test: more than 5,000 in all."""
 

@@ -1,13 +1,16 @@
 """Two orgs full of things that must not be seen, every way to ask for them, and each wall that can be taken down.
 
 A request is made for every place of every operation where an id or a name can stand (path, query, body, header), and
-for everything the other org has that could stand there. Whatever belongs to the other org and was not in the request
+for everything the other org has that could stand there (with WEFT_LONG; else for one of each kind, every place for the next
+ones: `Planted.some`). Whatever belongs to the other org and was not in the request
 must not be in the answer, and nothing of the other org may change.
 """
 
 import contextlib
 import dataclasses
 import datetime as dt
+import itertools
+import os
 import types
 import typing
 import urllib.parse
@@ -16,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx2
+import kinds
 import msgspec
 
 import hands
@@ -31,6 +35,9 @@ from weft.journal import record
 from weft.queue import lease, tasks
 from weft.queue.tasks import QueueSettings
 
+LONG = bool(os.environ.get("WEFT_LONG"))
+SHARE = 4
+"""Of the ids where a name is asked for, one in so many."""
 ROLES = ("reader", "writer", "admin", "worker")
 """Not operators: they may see every org."""
 
@@ -65,6 +72,17 @@ class Planted:
     attempt: dict[str, Any]
     """A running attempt: task_id, attempt, lease_token, token."""
     cursors: list[str]
+    alike: list[list[str]]
+    """The ids, those of the same table in the same state together."""
+
+    def some(self, kind: str, turn: int) -> list[str]:
+        """What to say in a place. For an id that is one of each kind there is, for text every name and some ids: each place
+        has its turn, so that everything is said in many places."""
+        if LONG:
+            return self.ids if kind == "uuid" else [*self.names, *self.ids]
+        if kind == "uuid":
+            return [same[turn % len(same)] for same in self.alike]
+        return [*self.names, *self.ids[turn % SHARE :: SHARE]]
 
     @property
     def secrets(self) -> list[str]:
@@ -157,7 +175,8 @@ async def plant(database: Database, slug: str, *, app: Any) -> Planted:
         node = await tx.value("select id::text from weft.nodes where org_id = %(org)s", {"org": org})
     found += [attempt["task_id"], attempt["lease_token"], node]
     which = {field: attempt[field] for field in ("task_id", "attempt", "lease_token", "token")}
-    return Planted(org, opens, actors, found, list(name.values()), canaries, which, [one for one in cursors if one])
+    alike = await kinds.alike(database, found)
+    return Planted(org, opens, actors, found, list(name.values()), canaries, which, [one for one in cursors if one], alike)
 
 
 async def _planted_workflow(tx: Tx, org: uuid.UUID, canary: Callable[[], str]) -> list[str]:
@@ -233,6 +252,7 @@ class Ask:
 
 def asks(mine: Planted, theirs: Planted, *, without: tuple[str, ...] = ()) -> Iterator[Ask]:
     """Every operation, with everything of theirs in every place where something of ours could stand."""
+    turns = itertools.count()
     # reads first: what is written is then the asker's own, whatever it is called
     for operation in sorted(routes.operations(), key=lambda one: one.method != "GET"):
         if operation.action == policy.PUBLIC or operation.action.startswith(without or "\0"):
@@ -243,15 +263,16 @@ def asks(mine: Planted, theirs: Planted, *, without: tuple[str, ...] = ()) -> It
             for header in ("x-org", "x-weft-org", "weft-org", "x-org-id"):
                 yield Ask(operation, path, query, body, {header: str(theirs.org)})
         for name, kind in operation.parameters.items():
-            for value in theirs.ids if kind == "uuid" else [*theirs.names, *theirs.ids]:
+            turn = next(turns)
+            for value in theirs.some("uuid", turn) if kind == "uuid" else [*theirs.names, *theirs.some("uuid", turn)]:
                 yield Ask(operation, _path(operation, mine, **{name: value}), query, body, {}, path_swapped=kind == "uuid")
         if operation.stream:
             continue
         for name, kind in _fields(operation.query):
-            for value in [*theirs.cursors] if name == "cursor" else _values(kind, theirs):
+            for value in [*theirs.cursors] if name == "cursor" else _values(kind, theirs, next(turns)):
                 yield Ask(operation, path, {**query, name: value}, body, {})
         for place, kind in _places(operation.body, body):
-            for value in _values(kind, theirs):
+            for value in _values(kind, theirs, next(turns)):
                 yield Ask(operation, path, query, _replaced(body, place, value), {})
         if operation.idempotent:
             yield Ask(operation, path, query, body, {"idempotency-key": "theirs-idem"})
@@ -282,8 +303,9 @@ def _query(operation: Operation) -> dict[str, Any]:
     return {one.encode_name: operation.example[one.encode_name] for one in fields if one.required}
 
 
-def _values(kind: str, theirs: Planted) -> list[str]:
-    return theirs.ids if kind == "uuid" else [*theirs.names, *theirs.ids, theirs.attempt["token"]]
+def _values(kind: str, theirs: Planted, turn: int) -> list[str]:
+    some = theirs.some(kind, turn)
+    return some if kind == "uuid" else [*some, theirs.attempt["token"]]
 
 
 def _fields(kind: Any) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Workers in processes of their own, to be killed; what their tasks wrote; and waiting with a deadline."""
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import signal
@@ -12,10 +13,17 @@ from typing import Any
 
 import psycopg
 
+import nursery
+
 LONG = 60.0
 """Seconds after which a test gives up. How long things really took is printed, not asserted."""
 
 HERE = Path(__file__).parent
+
+PATIENT: dict[str, Any] = {"connect_timeout": 10, "options": "-c statement_timeout=30s"}
+
+_bystanders: dict[str, "psycopg.Connection[tuple[Any, ...]]"] = {}
+"""At most one, and where it looks."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,12 +43,12 @@ class Crowd:
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url
         self.folder = folder
-        self._members: list[asyncio.subprocess.Process] = []
+        self._members: list[nursery.Process] = []
 
     async def start(
         self, *options: str, crash_at: str | None = None, program: str = "crew.py", env: Mapping[str, str] | None = None,
         inside: Sequence[str] = (),
-    ) -> asyncio.subprocess.Process:  # fmt: skip
+    ) -> nursery.Process:  # fmt: skip
         """A worker that has beaten once; with `crash_at` it may die before it has. `inside`: what to start it with."""
         told = {} if crash_at is None else {"WEFT_CRASH_AT": crash_at}
         process = await self._begin(*options, program=program, env={**(env or {}), **told}, inside=inside)
@@ -52,20 +60,23 @@ class Crowd:
 
     async def _begin(
         self, *options: str, program: str, env: Mapping[str, str], inside: Sequence[str] = ()
-    ) -> asyncio.subprocess.Process:  # fmt: skip
+    ) -> nursery.Process:  # fmt: skip
         environment = {**os.environ, "CREW_URL": self.url, "CREW_DIARY": str(self.folder / "diary"), **env}
-        log = (self.folder / "stderr").open("ab")
-        process = await asyncio.create_subprocess_exec(
-            *inside, sys.executable, str(HERE / program), *options, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=log, env=environment,
-        )  # fmt: skip
-        log.close()
+        process: nursery.Process
+        with (self.folder / "stderr").open("ab") as log:
+            if not inside and nursery.fits({**environment, "PYTHONUNBUFFERED": "1"}):
+                process = await nursery.fork(options, program=HERE / program, env=environment, stderr=log.fileno())
+            else:
+                process = await asyncio.create_subprocess_exec(
+                    *inside, sys.executable, str(HERE / program), *options, stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE, stderr=log, env=environment,
+                )  # fmt: skip
         self._members.append(process)
         return process
 
     async def freeze(
         self, point: str, *options: str, env: Mapping[str, str] | None = None
-    ) -> asyncio.subprocess.Process:  # fmt: skip
+    ) -> nursery.Process:  # fmt: skip
         """A worker that has stopped at this point."""
         told = {**(env or {}), "WEFT_FREEZE_AT": point}
         process = await self._begin(*options, env=told, program="crew.py")
@@ -101,10 +112,14 @@ class Crowd:
 
 def stopped(pid: int) -> bool:
     """Whether a process has got SIGSTOP and not yet SIGCONT."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] == "T"
 
 
-async def ended(process: asyncio.subprocess.Process, *, within: float = LONG) -> int:
+async def ended(process: nursery.Process, *, within: float = LONG) -> int:
     """Waits for the exit code. Not by `process.wait()`: that also waits, without end, for a pipe that a child of the
     process may hold open (Python 3.11)."""
     await until(lambda: process.returncode is not None, within=within)
@@ -126,9 +141,25 @@ async def until(question: Callable[[], Awaitable[Any] | Any], *, within: float =
 
 
 def rows(url: str, statement: str, *arguments: Any) -> list[tuple[Any, ...]]:
-    """What a bystander sees, on a connection of its own."""
-    with psycopg.connect(url, autocommit=True, connect_timeout=10, options="-c statement_timeout=30s") as connection:
-        return connection.execute(statement, arguments).fetchall()  # type: ignore[arg-type]
+    """What a bystander sees, on a connection of its own: the one of the last question, if it is still there, since most
+    questions are asked again and again."""
+    connection = _bystanders.pop(url, None)
+    if connection is not None:
+        with contextlib.suppress(psycopg.OperationalError):
+            connection.execute("select")
+        if connection.closed:
+            connection = None
+    leave()
+    if connection is None:
+        connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, **PATIENT)
+    _bystanders[url] = connection
+    return connection.execute(statement, arguments).fetchall()  # type: ignore[arg-type]
+
+
+def leave() -> None:
+    """The bystander goes."""
+    for url in list(_bystanders):
+        _bystanders.pop(url).close()
 
 
 def value(url: str, statement: str, *arguments: Any) -> Any:

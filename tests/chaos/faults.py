@@ -17,6 +17,7 @@ from staging import stage
 from tally import Tally
 from witness import Witness
 
+import nursery
 from weft import App
 from weft.base import errors
 
@@ -65,10 +66,10 @@ class Episode:
         await self.witness.enqueue(self.app, 6, seconds=0.4)
         await self.witness.enqueue(self.app, 3, concurrency_key="k", concurrency="strict")
 
-    async def worker(self) -> asyncio.subprocess.Process:
+    async def worker(self) -> nursery.Process:
         return await self.crowd.start("--no-lead", "--lease", str(LEASE), "--concurrency", "20")
 
-    async def busy(self, process: asyncio.subprocess.Process) -> None:
+    async def busy(self, process: nursery.Process) -> None:
         """Work for all, until this one has begun something of it."""
         before = self._begun(process)
         for _ in range(10):
@@ -78,12 +79,12 @@ class Episode:
                 return
         raise AssertionError(f"process {process.pid} never works")
 
-    def _begun(self, process: asyncio.subprocess.Process) -> int:
+    def _begun(self, process: nursery.Process) -> int:
         self.witness.ran()
         return self.witness.begun[process.pid]
 
 
-async def kill(episode: Episode, workers: list[asyncio.subprocess.Process]) -> None:
+async def kill(episode: Episode, workers: list[nursery.Process]) -> None:
     victim = workers.pop(episode.dice.randrange(len(workers)))
     await episode.busy(victim)
     episode.witness.harmed.add(victim.pid)
@@ -96,7 +97,7 @@ async def kill(episode: Episode, workers: list[asyncio.subprocess.Process]) -> N
     await episode.eyes.until(GIVEN_UP, victim.pid)
 
 
-async def freeze(episode: Episode, workers: list[asyncio.subprocess.Process]) -> None:
+async def freeze(episode: Episode, workers: list[nursery.Process]) -> None:
     """Stopped until it is given up, then let go on with all it had in its hands: at once, or when others have ended it."""
     victim = episode.dice.choice(workers)
     await episode.busy(victim)
@@ -112,7 +113,7 @@ async def freeze(episode: Episode, workers: list[asyncio.subprocess.Process]) ->
     await episode.witness.all_ended()
 
 
-async def restart(episode: Episode, workers: list[asyncio.subprocess.Process]) -> None:
+async def restart(episode: Episode, workers: list[nursery.Process]) -> None:
     """An immediate stop, as a crash would be, and a start with recovery."""
     episode.witness.harmed |= {one.pid for one in workers}
     await episode.busy(episode.dice.choice(workers))
@@ -141,7 +142,7 @@ async def accepts(url: str) -> float:
         await asyncio.sleep(0.02)
 
 
-Fault = Callable[[Episode, list[asyncio.subprocess.Process]], Awaitable[None]]
+Fault = Callable[[Episode, list[nursery.Process]], Awaitable[None]]
 
 
 async def play(server: OwnServer, tally: Tally, *, fault: Fault, times: int, tasks: int, seed: int) -> None:

@@ -20,6 +20,7 @@ from staging import stage
 from tally import Tally
 from witness import Witness
 
+import nursery
 from weft import App
 
 FOR_EVER = 3600
@@ -55,7 +56,7 @@ async def workers(server: OwnServer, tally: Tally, *, times: int) -> None:
             await crowd.close()
 
 
-async def _kill(witness: Witness, tally: Tally, victim: asyncio.subprocess.Process) -> None:
+async def _kill(witness: Witness, tally: Tally, victim: nursery.Process) -> None:
     held = _held(witness, [victim])
     witness.harmed.add(victim.pid)
     killed = time.time()
@@ -74,7 +75,7 @@ def _all_begun(witness: Witness) -> bool:
     return {one.task for one in witness.ran()} == {one.task for one in witness.asked}
 
 
-def _held(witness: Witness, some: list[asyncio.subprocess.Process]) -> set[str]:
+def _held(witness: Witness, some: list[nursery.Process]) -> set[str]:
     """What these began for the first time and nobody has begun again."""
     pids = {one.pid for one in some}
     again = {one.task for one in witness.ran() if one.attempt > 1}

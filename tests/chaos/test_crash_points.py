@@ -4,7 +4,6 @@ Each death is seen: a point at which nobody died fails its test. Points of chore
 """
 
 import ast
-import asyncio
 import datetime as dt
 import signal
 import uuid
@@ -18,6 +17,7 @@ from crowd import LONG, Crowd, ended, rows, say, seasoned, until, value
 from witness import Witness
 
 import fresh_database
+import nursery
 import weft
 from weft import App
 from weft.base import crash, errors
@@ -141,7 +141,7 @@ def test_a_name_that_is_no_point_is_refused() -> None:
         crash.parse("no such place")
 
 
-async def came(victim: asyncio.subprocess.Process, *, within: float) -> bool:
+async def came(victim: nursery.Process, *, within: float) -> bool:
     """Whether it has ended by then."""
     try:
         await ended(victim, within=within)

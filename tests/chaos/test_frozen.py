@@ -4,7 +4,6 @@ The pooler has one connection to the server: whoever stops with it stops everybo
 seen, and lasts until the others have done all the work.
 """
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -18,6 +17,7 @@ from faults import GIVEN_UP
 from witness import Witness
 
 import bouncer
+import nursery
 from weft import App
 from weft.base import config
 
@@ -46,24 +46,24 @@ class Stage:
         self._crowd = crowd
         self._way = way
 
-    async def start(self, *options: str) -> asyncio.subprocess.Process:
+    async def start(self, *options: str) -> nursery.Process:
         process = await self._crowd.start(*options, env=self._way)
         self.witness.harmed.add(process.pid)
         return process
 
-    async def freeze(self, point: str, *options: str) -> asyncio.subprocess.Process:
+    async def freeze(self, point: str, *options: str) -> nursery.Process:
         """One that has stopped at this point."""
         process = await self._crowd.freeze(point, "--lease", "2", *options, env=self._way)
         self.witness.harmed.add(process.pid)
         return process
 
-    async def lost(self, victim: asyncio.subprocess.Process, point: str) -> None:
+    async def lost(self, victim: nursery.Process, point: str) -> None:
         """Waits until one that has stopped is given up."""
         stopped = time.monotonic()
         await self.eyes.until(GIVEN_UP, victim.pid)
         self.given_up[point] = time.monotonic() - stopped
 
-    async def wake(self, victim: asyncio.subprocess.Process, *, starting: bool = False) -> None:
+    async def wake(self, victim: nursery.Process, *, starting: bool = False) -> None:
         """It goes on, as one of those who are well; or says that it cannot start, if it had not."""
         victim.send_signal(signal.SIGCONT)
         if starting:
@@ -94,7 +94,7 @@ async def staged(witness: Witness, way: str) -> AsyncIterator[Stage]:
             await crowd.close()
 
 
-async def away(*processes: asyncio.subprocess.Process) -> None:
+async def away(*processes: nursery.Process) -> None:
     for process in processes:
         if process.returncode is None:
             process.kill()

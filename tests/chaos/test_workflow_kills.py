@@ -12,7 +12,6 @@ import os
 import random
 import signal
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,8 @@ import psycopg
 import pytest
 import workflow_worker
 from crowd import seasoned
+
+import nursery
 
 PORTIONS = max(int(os.environ.get("WEFT_WORKFLOW_KILLS", "3")) // 10, 1)
 KILLS = int(os.environ.get("WEFT_WORKFLOW_KILLS", "3")) // PORTIONS
@@ -81,19 +82,17 @@ class Crew:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self.here: list[asyncio.subprocess.Process] = []
+        self.here: list[nursery.Process] = []
 
     async def hire(self) -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, str(Path(__file__).with_name("workflow_worker.py")), self._url,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
+        program = Path(workflow_worker.__file__)
+        process = await nursery.fork([self._url], program=program, env=os.environ, stderr=nursery.NOTHING)
         self.here.append(process)
         assert process.stdout is not None
         async with asyncio.timeout(60):
             await process.stdout.readline()
 
-    async def kill(self, victim: asyncio.subprocess.Process) -> None:
+    async def kill(self, victim: nursery.Process) -> None:
         self.here.remove(victim)
         if victim.returncode is None:
             victim.send_signal(signal.SIGKILL)

@@ -18,7 +18,7 @@ PATIENCE = 40.0
 class Program:
     """A running `weft`, with everything it says."""
 
-    def __init__(self, process: asyncio.subprocess.Process | nursery.Forked) -> None:
+    def __init__(self, process: nursery.Process) -> None:
         self.process = process
         self.said = ""
         self._grew = asyncio.Event()
@@ -57,14 +57,24 @@ class Program:
 
 @contextlib.asynccontextmanager
 async def weft(
-    *arguments: str, env: Mapping[str, str | None] | None = None, cwd: Path | None = None, stdin: bytes | None = None
+    *arguments: str,
+    env: Mapping[str, str | None] | None = None,
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+    anew: bool = False,
 ) -> AsyncIterator[Program]:
-    """`weft …`, ended with the block. A variable that is None is taken out of the environment."""
+    """`weft …`, ended with the block; forked from the nursery, unless it is to start anew. A variable that is None is taken
+    out of the environment."""
+    whole = _environment(env)
+    process: nursery.Process
     with _told(stdin) as given:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "weft.cli", *arguments, cwd=cwd, stdin=given,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=_environment(env),
-        )  # fmt: skip
+        if anew or not nursery.fits(whole):
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "weft.cli", *arguments, cwd=cwd, stdin=given,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=whole,
+            )  # fmt: skip
+        else:
+            process = await nursery.fork(arguments, env=whole, cwd=cwd, stdin=given)
     async with _ended(Program(process)) as program:
         yield program
 
@@ -76,14 +86,8 @@ async def run(
     stdin: bytes | None = None,
     anew: bool = False,
 ) -> tuple[int, str]:
-    """`weft …` from start to end: its exit code and what it said. Forked from the nursery, unless it is to start anew."""
-    whole = _environment(env)
-    if anew or not nursery.fits(whole):
-        async with weft(*arguments, env=env, cwd=cwd, stdin=stdin) as program:
-            return await program.ends(), program.said
-    with _told(stdin) as given:
-        process = await nursery.fork(arguments, env=whole, cwd=cwd, stdin=given)
-    async with _ended(Program(process)) as program:
+    """`weft …` from start to end: its exit code and what it said."""
+    async with weft(*arguments, env=env, cwd=cwd, stdin=stdin, anew=anew) as program:
         return await program.ends(), program.said
 
 

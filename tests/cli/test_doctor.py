@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bouncer
+import fresh_database
 import hands
 from weft import App
 from weft.base import config
@@ -46,6 +47,17 @@ def of(found: list[Finding], check: str, level: str | None = None) -> list[str]:
     """What a check says, with its fix; every problem must have one."""
     assert all(one.fix for one in found if one.level in ("warning", "danger"))
     return [f"{one.what} → {one.fix}" for one in found if one.check == check and (level is None or one.level == level)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def careful(server_url: str) -> Iterator[None]:
+    """The tests' server waits for no disk, which is found."""
+    if "WEFT_TEST_SERVER" in os.environ:
+        yield
+        return
+    fresh_database.careless(server_url, so=False)
+    yield
+    fresh_database.careless(server_url)
 
 
 async def test_a_fresh_database_is_in_order(database_url: str) -> None:

@@ -101,13 +101,14 @@ async def test_a_node_without_a_lock_is_never_absent_but_may_be_overdue(tx: Tx) 
     assert await sign_of(tx, node) == Sign(id=node.id, overdue=True, absent=None, watched=False)
 
 
-async def test_a_lock_of_another_database_keeps_nobody_alive(database: Database, tx: Tx) -> None:
-    node = await registered(tx, liveness=77)
-    session = await database.reserve()
-    # the same key in another space: one number instead of two
-    await session.execute("select pg_advisory_lock(77)")
-    assert (await sign_of(tx, node)).absent == 77
-    await session.close()
+async def test_a_lock_of_another_database_keeps_nobody_alive(database: Database) -> None:
+    async with database.tx() as tx:
+        node = await registered(tx, liveness=77)
+        session = await database.reserve()
+        # the same key in another space: one number instead of two
+        await session.execute("select pg_advisory_lock(77)")
+        assert (await sign_of(tx, node)).absent == 77
+        await session.close()
 
 
 async def test_giving_up_passes_over_who_came_back(tx: Tx) -> None:

@@ -1,14 +1,24 @@
 """Reading the feed: pages, trimming, gaps."""
 
 import datetime as dt
+from collections.abc import AsyncIterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weft.db.database import Database
 from weft.db.tx import Tx
 from weft.journal import feed
 
 HOUR = dt.timedelta(hours=1)
+
+
+@pytest.fixture
+async def tx(database: Database) -> AsyncIterator[Tx]:
+    """On a database of its own: positions count from one, and what is undone does not set the counter back."""
+    async with database.tx() as opened:
+        yield opened
 
 
 async def changes(tx: Tx, count: int, *, age: dt.timedelta = dt.timedelta()) -> None:

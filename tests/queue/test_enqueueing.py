@@ -246,7 +246,7 @@ async def test_an_enqueue_leaves_one_line_in_the_change_feed(tx: Tx) -> None:
     assert await tx.rows("select table_name, op, ids::text[] from weft.change_inbox") == [("tasks", "INSERT", [id])]
 
 
-async def test_a_worker_is_woken_inside_the_transaction_only_if_it_sleeps(tx: Tx, database_url: str) -> None:
+async def test_a_worker_is_woken_inside_the_transaction_only_if_it_sleeps(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as listening:
         await listening.execute("listen weft_wake")
         await listening.execute("select weft.enqueue('mail')")

@@ -143,6 +143,11 @@ class Seen:
         """What changes from now on is heard."""
         playwright.expect(self.page.locator(".signal-open").first).to_be_attached()
 
+    def refused(self) -> None:
+        """Nothing is answered any more to whoever is logged in here. What was taken from them a server may not know for a
+        second, and a page that was answered in it has no reason to ask again."""
+        assert until(lambda: not self.page.request.get("/v1/me").ok)
+
     def row(self, text: str) -> playwright.Locator:
         """The rows of the list that say this."""
         return self.page.locator("tbody tr[data-row]", has_text=text)

@@ -1,4 +1,5 @@
-"""`weft …` without the half second that a new Python needs to import it: a process that has imported everything forks.
+"""`weft …`, or a program of tests, without the half second that a new Python needs to import it: a process that has imported
+everything forks.
 
 What is forked is a process like any other, with its own arguments, environment, folder and descriptors. Only what is read
 while modules are imported is as it was when this process began: whoever changes that is started anew (`fits`).
@@ -16,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 PROGRAM = Path(__file__).parent / "nursery_process.py"
-AT_BIRTH = ("PYTHON", "LC_", "LANG", "WEFT_CRASH")
-"""What Python, and `weft.base.crash`, ask for when they start."""
+NOTHING = os.open(os.devnull, os.O_RDWR)
+AT_BIRTH = ("PYTHON", "LC_", "LANG", "LD_")
+"""What Python and the loader ask for when they start."""
 
 
 class Forked:
@@ -27,20 +29,29 @@ class Forked:
         self.stdout = stdout
         self.returncode: int | None = None
         self.pid = pid
-        self._fate = fate
+        self._learning = asyncio.create_task(self._learn(fate))
 
-    async def wait(self) -> int:
-        if self.returncode is None:
-            told = await self._fate.readline()
-            assert told, "the nursery died"
-            self.returncode = int(told)
+    async def _learn(self, fate: asyncio.StreamReader) -> int:
+        told = await fate.readline()
+        assert told, "the nursery died"
+        self.returncode = int(told)
         return self.returncode
 
+    async def wait(self) -> int:
+        return await asyncio.shield(self._learning)
+
     def send_signal(self, number: signal.Signals) -> None:
-        os.kill(self.pid, number)
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+Process = asyncio.subprocess.Process | Forked
 
 
 class _Nursery:
@@ -73,15 +84,22 @@ def fits(env: Mapping[str, str]) -> bool:
     return at_birth(env) == at_birth({**os.environ, "PYTHONUNBUFFERED": "1"})
 
 
-async def fork(arguments: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, stdin: int) -> Forked:
-    """`weft …`, its output and errors in one stream."""
+async def fork(
+    arguments: Sequence[str], *, env: Mapping[str, str], cwd: Path | None = None, stdin: int | None = None,
+    program: Path | None = None, stderr: int | None = None,
+) -> Forked:  # fmt: skip
+    """`weft …`, or another program, its output and errors in one stream unless there is somewhere else for these."""
     if not _nurseries:
         _nurseries.append(_Nursery())
     out, out_end = os.pipe()
     fate, fate_end = os.pipe()
     try:
-        wish = {"arguments": list(arguments), "env": dict(env), "cwd": str(cwd or Path.cwd())}
-        await asyncio.to_thread(_nurseries[0].fork, wish, [stdin, out_end, fate_end])
+        wish = {
+            "arguments": list(arguments), "env": dict(env), "cwd": str(cwd or Path.cwd()),
+            "program": program and str(program),
+        }  # fmt: skip
+        errors = out_end if stderr is None else stderr
+        await asyncio.to_thread(_nurseries[0].fork, wish, [NOTHING if stdin is None else stdin, out_end, errors, fate_end])
     finally:
         os.close(out_end)
         os.close(fate_end)

@@ -1,5 +1,6 @@
-"""The process that tests/cli/nursery.py forks from: `python nursery_process.py DESCRIPTOR-OF-A-SOCKET`."""
+"""The process that tests/nursery.py forks from: `python nursery_process.py DESCRIPTOR-OF-A-SOCKET`."""
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -13,14 +14,14 @@ import socket
 import sys
 import threading
 import time
-from typing import Never
+from typing import Any, Never
 
 import weft.cli
-from weft.base import config
+from weft.base import config, crash
 
 
-def born(control: socket.socket) -> list[str]:
-    """Forks whenever it is asked to, and tells how each child ended. Comes back in children only, with their arguments."""
+def born(control: socket.socket) -> dict[str, Any]:
+    """Forks whenever it is asked to, and tells how each child ended. Comes back in children only, with their wish."""
     heard, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -32,10 +33,10 @@ def born(control: socket.socket) -> list[str]:
             os.read(heard, 4096)
             _tell(fates)
         if control in ready:
-            said, descriptors, _, _ = socket.recv_fds(control, 1, 4)
+            said, descriptors, _, _ = socket.recv_fds(control, 1, 5)
             if not said:  # whoever asked is gone
                 os._exit(0)
-            wish, stdin, out, fate = descriptors
+            wish, stdin, out, err, fate = descriptors
             pid = os.fork()
             if pid == 0:
                 signal.set_wakeup_fd(-1)
@@ -43,11 +44,11 @@ def born(control: socket.socket) -> list[str]:
                 for one in (heard, wake, fate, *fates.values()):
                     os.close(one)
                 control.close()
-                return _become(wish, stdin, out)
+                return _become(wish, stdin, out, err)
             fates[pid] = fate
             with contextlib.suppress(BrokenPipeError):
                 os.write(fate, b"%d\n" % pid)
-            for one in (wish, stdin, out):
+            for one in (wish, stdin, out, err):
                 os.close(one)
 
 
@@ -60,21 +61,21 @@ def _tell(fates: dict[int, int]) -> None:
             os.close(fates.pop(pid))
 
 
-def _become(wish: int, stdin: int, out: int) -> list[str]:
+def _become(wish: int, stdin: int, out: int, err: int) -> dict[str, Any]:
     with os.fdopen(wish, "rb") as file:
-        wanted = json.load(file)
-    os.dup2(stdin, 0)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
-    os.close(stdin)
-    os.close(out)
+        wanted: dict[str, Any] = json.load(file)
+    for number, given in enumerate((stdin, out, err)):
+        os.dup2(given, number)
+        os.close(given)
     os.environ.clear()
     os.environ.update(wanted["env"])
     time.tzset()
     os.chdir(wanted["cwd"])
-    # as `python -m` does it
-    sys.path[0] = wanted["cwd"]
-    return list(wanted["arguments"])
+    # as `python -m`, and `python FILE`, do it
+    sys.path[0] = os.path.dirname(wanted["program"]) if wanted["program"] else wanted["cwd"]
+    sys.argv[1:] = wanted["arguments"]
+    importlib.reload(crash)  # reads where to die when it is imported
+    return wanted
 
 
 def _import_commands() -> None:
@@ -86,6 +87,16 @@ def _import_commands() -> None:
             with contextlib.suppress(_TooEarly):
                 importlib.import_module(module.name)
     config.load = load
+
+
+def _leave(code: int) -> Never:
+    """As Python ends, but for taking apart all that it has imported: most of the work of a small command, since each page
+    of the nursery's memory would be copied for that first."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class _TooEarly(Exception):
@@ -100,5 +111,14 @@ if __name__ == "__main__":
     _import_commands()
     assert threading.active_count() == 1, "no fork would have the other threads"
     gc.freeze()
-    sys.argv[1:] = born(socket.socket(fileno=int(sys.argv[1])))
-    runpy.run_module("weft.cli", run_name="__main__", alter_sys=True)
+    wish = born(socket.socket(fileno=int(sys.argv[1])))
+    try:
+        if wish["program"]:
+            sys.argv[0] = wish["program"]
+            runpy.run_path(wish["program"], run_name="__main__")
+        else:
+            runpy.run_module("weft.cli", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if isinstance(ended.code, int | None):
+            _leave(ended.code or 0)
+        raise
