@@ -89,6 +89,20 @@ async def test_nobody_is_given_anything_while_the_worker_is_busy_or_there_is_non
         await stage.app.runs.result(run, timeout=30)
 
 
+async def test_beside_a_task_that_may_take_its_worker_down_nothing_is_taken_over(stage: Stage) -> None:
+    await stage.app.enqueue("held")
+    async with stage.app.tx() as tx:
+        await tx.run("update weft.tasks set losses = 2, plain = false")
+    async with stage.app.worker(concurrency=2):
+        while not stage.begun:
+            await asyncio.sleep(0.005)
+        async with stage.app.beginning() as (tx, hands):
+            assert hands is None
+            run = await stage.begin(tx, hands)
+        stage.may_go.set()
+        await stage.app.runs.result(run, timeout=30)
+
+
 async def test_a_run_that_is_not_committed_gives_the_worker_nothing(stage: Stage) -> None:
     async with stage.app.worker(concurrency=2):
         await _idle(stage)

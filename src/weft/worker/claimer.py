@@ -138,7 +138,7 @@ class Claimer:
 
     def hands(self) -> Hands | None:
         """What a run that goes on may give us if runners wait for work and find none: as much as a claim might bring."""
-        if self.stopped or self._buffer.idle <= 0:
+        if self.stopped or self._buffer.idle <= 0 or self._soon() < 0:
             return None
         return Hands(
             node_id=self._serves.node_id, token=str(ids.token()), kinds=self._kinds,
