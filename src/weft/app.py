@@ -55,7 +55,8 @@ class App(Durable, Processes):
         super().__init__(settings or config.load(database_url=database_url))
         self.jobs = Jobs(self.open, registry=self.registry, owner=f"app:{name or loading.caller()}")
         self.sync = Synchronous(self)
-        self.dags, self.flows, self.runs = Dags(self), Flows(self), Runs(self)
+        self.dags, self.flows = Dags(self, self._beginning), Flows(self, self._beginning)
+        self.runs = Runs(self)
         self.queries = Queries()
         self.query = self.queries.add
 

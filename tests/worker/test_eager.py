@@ -53,7 +53,7 @@ async def stage(database_url: str) -> AsyncIterator[Stage]:
 async def _idle(stage: Stage) -> None:
     """Until the worker could take something."""
     while True:
-        async with stage.app.beginning() as (_, hands):
+        async with stage.app._beginning() as (_, hands):
             if hands is not None:
                 return
         await asyncio.sleep(0.005)
@@ -62,7 +62,7 @@ async def _idle(stage: Stage) -> None:
 async def test_what_is_ready_is_the_idle_workers_own_as_far_as_it_has_room(stage: Stage) -> None:
     async with stage.app.worker(concurrency=2):
         await _idle(stage)
-        async with stage.app.beginning() as (tx, hands):
+        async with stage.app._beginning() as (tx, hands):
             assert hands is not None and hands.room == 2
             run = await stage.begin(tx, hands)
             assert await tx.rows(TASKS) == [("running", True, 1)] * 2 + [("ready", False, 0)] * 3
@@ -75,14 +75,14 @@ async def test_what_is_ready_is_the_idle_workers_own_as_far_as_it_has_room(stage
 
 
 async def test_nobody_is_given_anything_while_the_worker_is_busy_or_there_is_none(stage: Stage) -> None:
-    async with stage.app.beginning() as (_, hands):
+    async with stage.app._beginning() as (_, hands):
         assert hands is None
     async with stage.app.worker(concurrency=2):
         for _ in range(2):
             await stage.app.enqueue("held")
         while len(stage.begun) < 2:
             await asyncio.sleep(0.005)
-        async with stage.app.beginning() as (tx, hands):
+        async with stage.app._beginning() as (tx, hands):
             assert hands is None
             run = await stage.begin(tx, hands)
         stage.may_go.set()
@@ -96,7 +96,7 @@ async def test_beside_a_task_that_may_take_its_worker_down_nothing_is_taken_over
     async with stage.app.worker(concurrency=2):
         while not stage.begun:
             await asyncio.sleep(0.005)
-        async with stage.app.beginning() as (tx, hands):
+        async with stage.app._beginning() as (tx, hands):
             assert hands is None
             run = await stage.begin(tx, hands)
         stage.may_go.set()
@@ -107,7 +107,7 @@ async def test_a_run_that_is_not_committed_gives_the_worker_nothing(stage: Stage
     async with stage.app.worker(concurrency=2):
         await _idle(stage)
         with pytest.raises(RuntimeError):
-            async with stage.app.beginning() as (tx, hands):
+            async with stage.app._beginning() as (tx, hands):
                 await stage.begin(tx, hands)
                 assert hands is not None and len(hands.given) == 2
                 raise RuntimeError
@@ -120,7 +120,7 @@ async def test_a_run_that_is_not_committed_gives_the_worker_nothing(stage: Stage
 async def test_what_comes_too_late_for_a_worker_that_stops_is_given_back(stage: Stage) -> None:
     async with stage.app.worker(concurrency=2):
         await _idle(stage)
-        beginning = stage.app.beginning()
+        beginning = stage.app._beginning()
         tx, hands = await beginning.__aenter__()
         await stage.begin(tx, hands)
         assert hands is not None and len(hands.given) == 2

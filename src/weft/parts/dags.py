@@ -1,7 +1,6 @@
 """`app.dags` and `app.runs`: DAGs and runs from Python."""
 
 import asyncio
-import contextlib
 import dataclasses
 import datetime as dt
 import uuid
@@ -13,9 +12,7 @@ from weft.base import durations, errors, ids
 from weft.dagfile import read
 from weft.dagfile.dag import Dag
 from weft.db.database import Database
-from weft.db.tx import Tx
 from weft.flows import definitions, look, operate, repair, search, start, steering, why
-from weft.flows.advance import Hands
 from weft.flows.definitions import Definition, Saved, Version
 from weft.flows.look import RunView, StepView
 from weft.flows.model import OVER, Kind, RunState, Status
@@ -24,6 +21,7 @@ from weft.flows.search import Filter
 from weft.flows.start import Started, Wish
 from weft.flows.steering import Difference
 from weft.jobs import dags as schedules
+from weft.parts.eager import Beginning
 from weft.queue.explain import Explanation
 from weft.sdk import dag as building
 
@@ -34,7 +32,6 @@ class Opens(Protocol):
     """An App."""
 
     async def open(self) -> Database: ...
-    def beginning(self) -> "contextlib.AbstractAsyncContextManager[tuple[Tx, Hands | None]]": ...
 
 
 class DeclaredDag:
@@ -49,8 +46,8 @@ class DeclaredDag:
 class Dags:
     """`await app.dags.create("nightly.yaml")`, `await app.dags.trigger("nightly", {"day": "…"})`."""
 
-    def __init__(self, app: Opens) -> None:
-        self._app = app
+    def __init__(self, app: Opens, beginning: Beginning) -> None:
+        self._app, self._beginning = app, beginning
         self.declared: dict[str, DeclaredDag] = {}
 
     def declare(self, function: Callable[..., Any] | None, words: dict[str, Any]) -> Any:
@@ -102,7 +99,7 @@ class Dags:
             return await start.start_on(tx, name=name, what="dag", wish=wish, org=org)
         if isinstance(dag, DeclaredDag):
             await self.create(dag, org=org)
-        async with self._app.beginning() as (own, hands):
+        async with self._beginning() as (own, hands):
             found = await definitions.get(own, name, org=org, kind="dag")
             return await schedules.trigger(own, found, dataclasses.replace(wish, hands=hands))
 

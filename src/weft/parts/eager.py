@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from weft.db.database import Database
 from weft.db.tx import Tx
 from weft.flows.advance import Hands
 from weft.settle import rescue
 from weft.worker.claimer import Claimer
+
+Beginning = Callable[[], contextlib.AbstractAsyncContextManager[tuple[Tx, Hands | None]]]
+"""A transaction in which a run begins, and who may have what is ready at once."""
 
 
 class Eager:

@@ -20,6 +20,7 @@ from weft.flows.programs import Program, SavedFlow, Workflow
 from weft.flows.start import Started, Wish
 from weft.parts import afl_files
 from weft.parts.dags import Opens
+from weft.parts.eager import Beginning
 
 _ACTOR = "app"
 
@@ -27,8 +28,8 @@ _ACTOR = "app"
 class Flows:
     """Programs are saved under a name, in versions; their workflows are started."""
 
-    def __init__(self, app: Opens) -> None:
-        self._app = app
+    def __init__(self, app: Opens, beginning: Beginning) -> None:
+        self._app, self._beginning = app, beginning
 
     async def save(
         self, *files: str | Path, source: str | None = None, name: str | None = None,
@@ -82,5 +83,5 @@ class Flows:
         wish = Wish(params=params or {}, config=told, key=key, tags=tags, actor=_ACTOR)
         if tx is not None:
             return await start.start_on(tx, name=workflow or flow, what="flow", wish=wish, org=org)
-        async with self._app.beginning() as (own, hands):
+        async with self._beginning() as (own, hands):
             return await programs.start_named(own, flow, workflow, dataclasses.replace(wish, hands=hands), org=org)

@@ -160,7 +160,7 @@ class Processes(Connected):
             await pulse.stop()
 
     @contextlib.asynccontextmanager
-    async def beginning(self) -> AsyncIterator[tuple[Tx, Hands | None]]:
+    async def _beginning(self) -> AsyncIterator[tuple[Tx, Hands | None]]:
         """A transaction in which a run begins, and a worker of this process that may have what is ready at once."""
         async with self._eager.beginning(await self.open()) as begun:
             yield begun
