@@ -122,7 +122,6 @@ async def test_a_script_that_is_given_up_is_gone(monkeypatch: pytest.MonkeyPatch
 
 async def test_a_flood_of_output_is_bounded() -> None:
     assert "ScriptTooLarge" in await fails("result['x'] = 'a' * 5_000_000")
-    assert "deep" in await fails("x = []\nfor _ in range(900): x = [x]\nresult['x'] = x")
     sink = Sink()
     await Scripts().run(context(sink), "n.F", "for i in range(100000): print('x' * 100)", {})
     assert sum(map(len, sink.lines)) <= 64 * 1024

@@ -79,8 +79,6 @@ async def _answered(asked: bytes) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(text)
         return found
-    except RecursionError:
-        raise ScriptFailed("ScriptTooLarge", "the script gave back something nested too deeply") from None
     except ValueError:
         raise _died(child) from None
 
