@@ -120,6 +120,22 @@ async def test_who_comes_with_a_little_finds_a_runner_though_others_keep_all_the
         await until(lambda: worker.settled == 101)
 
 
+async def test_the_first_task_of_a_trickle_is_no_flood(app: App) -> None:
+    done = asyncio.Event()
+
+    @app.task
+    async def one() -> None:
+        done.set()
+
+    async with app.worker(concurrency=50) as worker:
+        await until(lambda: worker._claimer.asleep)  # type: ignore[attr-defined]
+        for _ in range(3):
+            done.clear()
+            await app.enqueue(one, {})
+            await until(done.is_set)
+            assert not worker._runners._courtesy.flood.is_set()
+
+
 async def _org(app: App) -> str:
     async with app.tx() as tx:
         return str(await tx.value("insert into weft.orgs (name, slug) values ('o', 'o') returning id"))
