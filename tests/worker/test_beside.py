@@ -9,11 +9,12 @@ from weft.worker.warm import BATCH, spare
 class Claims:
     """Claims that are answered when they are told to be."""
 
-    def __init__(self, room: int, *, alone: bool = True) -> None:
+    def __init__(self, room: int, *, useful: bool = True) -> None:
         self.left = room
         self.counts: list[int] = []
         self.answer = asyncio.Event()
-        self.beside = Beside(room=lambda: self.left, claim=self.claim, alone=lambda: alone)
+        self.useful = useful
+        self.beside = Beside(room=lambda: self.left, claim=self.claim, useful=lambda: self.useful)
 
     async def claim(self, count: int) -> int:
         with self.beside.asking(count):
@@ -45,8 +46,23 @@ async def test_there_is_no_second_claim_where_handlers_take_their_time() -> None
     assert await Claims(BATCH + 100).all(BATCH) == [BATCH]
 
 
-async def test_there_is_no_second_claim_where_other_workers_claim() -> None:
-    assert await Claims(6 * BATCH, alone=False).all(BATCH) == [BATCH]
+async def test_there_is_no_second_claim_where_it_is_of_no_use() -> None:
+    assert await Claims(6 * BATCH, useful=False).all(BATCH) == [BATCH]
+
+
+async def test_no_further_claim_goes_out_beside_the_first_once_that_is_of_no_use() -> None:
+    claims = Claims(6 * BATCH)
+    running = asyncio.create_task(claims.beside.run())
+    with claims.beside.asking(BATCH):
+        for _ in range(10):
+            await asyncio.sleep(0)
+        claims.useful = False
+        claims.answer.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert claims.counts == [BATCH]
+    claims.beside.stop()
+    await running
 
 
 async def test_nobody_claims_beside_nothing() -> None:

@@ -177,3 +177,17 @@ async def test_those_who_are_cancelled_while_waiting_are_forgotten() -> None:
     buffer.put([task("a", 0)])
     await asyncio.gather(*runners, return_exceptions=True)
     assert buffer.idle == 0 and [one.id for one in buffer.drain()] == ["a0"]
+
+
+async def test_runners_are_idle_that_what_waits_here_leaves_without_work() -> None:
+    buffer = Buffer()
+    runners = [asyncio.create_task(get(buffer)) for _ in range(5)]
+    await asyncio.sleep(0)
+    assert buffer.idle == 5
+    buffer.put([task("a", 0), task("a", 1)])
+    # one is woken already
+    assert buffer.idle == 2
+    buffer.put([task("a", n) for n in range(2, 9)])
+    assert buffer.idle == 0
+    buffer.wake(5)
+    await asyncio.gather(*runners)

@@ -59,6 +59,37 @@ async def test_bulk_statements_are_sent_one_at_a_time_while_it_is_due_and_else_b
         assert highest == most
 
 
+@given(st.floats(0, 100))
+def test_a_pause_follows_a_bulk_statement_while_it_is_due_and_no_long_one(took: float) -> None:
+    assert courtesy(flood=False).rest(took) == 0
+    assert min(took, 0.001) <= courtesy().rest(took) <= min(took, 0.05)
+
+
+async def test_no_bulk_statement_is_sent_in_the_pause_after_another() -> None:
+    class Endless(Courtesy):
+        def rest(self, took: float) -> float:
+            return 1_000_000
+
+    due = Endless()
+    due.came(FAR)
+    due.flood.set()
+    said: list[str] = []
+
+    async def statement(name: str) -> None:
+        async with due.bulk():
+            said.append(name)
+
+    both = [asyncio.create_task(statement(name)) for name in ("first", "second")]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert said == ["first"]
+    # whoever ends the first one lets the second go
+    both[0].cancel()
+    await until(lambda: said == ["first", "second"])
+    both[1].cancel()
+    await asyncio.gather(*both, return_exceptions=True)
+
+
 async def test_who_comes_with_a_little_finds_a_runner_though_others_keep_all_they_can_get(app: App) -> None:
     go, came = asyncio.Event(), asyncio.Event()
     held: set[str] = set()
@@ -87,6 +118,22 @@ async def test_who_comes_with_a_little_finds_a_runner_though_others_keep_all_the
         await until(lambda: len(held) == 50)
         go.set()
         await until(lambda: worker.settled == 101)
+
+
+async def test_the_first_task_of_a_trickle_is_no_flood(app: App) -> None:
+    done = asyncio.Event()
+
+    @app.task
+    async def one() -> None:
+        done.set()
+
+    async with app.worker(concurrency=50) as worker:
+        await until(lambda: worker._claimer.asleep)  # type: ignore[attr-defined]
+        for _ in range(3):
+            done.clear()
+            await app.enqueue(one, {})
+            await until(done.is_set)
+            assert not worker._runners._courtesy.flood.is_set()
 
 
 async def _org(app: App) -> str:

@@ -1,9 +1,9 @@
 """A second bulk claim beside the first, while handlers do next to nothing.
 
 With one at a time everything waits for it: it shares the processors with the handlers and with what settles, and when these
-are through with what they have, a processor rests until it is done. Two of them walk over each other's rows, which costs a
-tenth of a claim. (No-ops, one worker, two processors: 74,000 tasks a second with one at a time, 81,000 with two.) Where
-others claim as well, no processor rests, and it is only a cost: 83,000 with one each, 80,000 with two.
+are through with what they have, a processor rests until it is done. Two of them walk over each other's rows, which costs
+something; where others claim as well, no processor rests, and that is all it does. Nor is it for a worker that should leave
+room for others (`courtesy.py`).
 """
 
 import asyncio
@@ -17,11 +17,11 @@ class Beside:
     """Runs until stopped."""
 
     def __init__(
-        self, *, room: Callable[[], int], claim: Callable[[int], Awaitable[int]], alone: Callable[[], bool]
+        self, *, room: Callable[[], int], claim: Callable[[int], Awaitable[int]], useful: Callable[[], bool]
     ) -> None:
         self._room = room
         self._claim = claim
-        self._alone = alone
+        self._useful = useful
         self._offered = asyncio.Event()
         self._stopped = False
         self.asked = 0
@@ -35,7 +35,7 @@ class Beside:
     def asking(self, count: int) -> Iterator[None]:
         """Around a bulk claim for so many, whose ever it is."""
         self.asked += count
-        if self._alone() and spare(self.room()):
+        if self._more():
             self._offered.set()
         try:
             yield
@@ -53,5 +53,9 @@ class Beside:
                 return
             self._offered.clear()
             # only beside another one: who finds nothing leaves it to him to say so
-            while self.asked and (count := spare(self.room())) and await self._claim(count) and not self._stopped:
+            while self.asked and (count := self._more()) and await self._claim(count) and not self._stopped:
                 pass
+
+    def _more(self) -> int:
+        """What a second claim should ask for now."""
+        return spare(self.room()) if self._useful() else 0

@@ -29,8 +29,8 @@ class Buffer:
 
     @property
     def idle(self) -> int:
-        """How many runners wait for work and find none. (While there is some, one that never suspends is enough.)"""
-        return 0 if self._count else len(self._waiting)
+        """How many runners wait for work and will find none when all that is here has been taken."""
+        return max(len(self._waiting) - self._count, 0)
 
     @property
     def orgs(self) -> Iterable[str]:

@@ -59,7 +59,8 @@ class Claimer:
         self._database = database
         self._serves = serves
         self._buffer = buffer
-        self._beside = Beside(room=room, claim=self._claim_bulk, alone=lambda: self.alone())
+        self._courtesy = courtesy or Courtesy()
+        self._beside = Beside(room=room, claim=self._claim_bulk, useful=lambda: self.alone() and not self._courtesy.due)
         self._room = self._beside.room
         self._soon = soon
         self._kinds = frozenset(serves.kinds)
@@ -73,7 +74,6 @@ class Claimer:
         self._turn, self._crowded = 0, False
         self._nudged = asyncio.Event()
         self._special_found = asyncio.Event()
-        self._courtesy = courtesy or Courtesy()
         self._flood = self._courtesy.flood
         self._wakefulness = Wakefulness()
         self.hears: Callable[[], bool] = lambda: True

@@ -1,12 +1,11 @@
 """Courtesy: what a worker does otherwise while somebody with little work comes by in a flood.
 
-Large portions drain a flood fast, and are what a task of somebody else waits for: the processor that a long statement keeps,
-the commit of its many rows, the loop that reads them. So while such tasks come, and for a second after each, portions are
-small, one bulk statement is in flight at a time, and a few runners are kept free.
-
-With two processors for all and a flood of no-ops the wait's p99 was 20 to 26 ms (3 to 7 alone); 11 to 14 with wake-ups and
-small portions; 5 to 12 with one bulk statement at a time as well, which costs such a flood a third of its rate. In a few
-trials portions of 80 or 300 were no better, nor was a pause of a millisecond after each statement.
+Such a task waits for processors: its way from the enqueue to its handler goes through four processes, and each of them that
+wakes up and finds all processors taken waits until somebody has had its time. That, and neither the disk nor a lock, is most
+of what the slowest wait for (see `/proc/<pid>/schedstat`). So while such tasks come, and for a second after each, the flood
+leaves room: portions are small, one bulk statement is in flight at a time, a pause as long as it took follows, and a few
+runners are kept free. A flood of no-ops is slower for it. Handlers that take their time are hardly held up: what they end
+meanwhile is settled together, with fewer statements.
 """
 
 import asyncio
@@ -20,6 +19,8 @@ _PORTION = 200
 _TURN = 25
 _SPARE = 25
 """One runner in so many is kept."""
+_LONGEST_REST = 0.01
+"""Seconds: a statement that took longer was held up by something else."""
 
 
 class Courtesy:
@@ -51,11 +52,17 @@ class Courtesy:
         """How many runners are kept for those who come with a little: all might be busy, and become free all at once."""
         return runners // _SPARE if self.due else 0
 
+    def rest(self, took: float) -> float:
+        """How long nothing is sent after a bulk statement that took so long: for half of the time a processor is free."""
+        return min(took, _LONGEST_REST) if self.due else 0.0
+
     @contextlib.asynccontextmanager
     async def bulk(self) -> AsyncIterator[None]:
-        """Around a bulk statement."""
+        """Around a bulk statement, and the pause after it."""
         if not self.due:
             yield
             return
         async with self._bulk:
+            began = time.monotonic()
             yield
+            await asyncio.sleep(self.rest(time.monotonic() - began))
