@@ -62,6 +62,21 @@ async def test_steps_from_which_nothing_follows_are_completed_and_close_their_bl
         assert await tx.rows("select distinct state, result from weft.task_history") == [("completed", {"x": 1})]
 
 
+async def test_an_old_fact_about_the_same_step_does_not_hide_its_end(database: Database) -> None:
+    """As after a repair: the end of the task that the step had before was left for whoever advances the run next."""
+    await begin(database, plan(Node("a", Task("t")), Node("b", Task("t"), after=("a",)), outputs={"x": Get(Output("b"), "x")}))
+    async with database.tx() as tx:
+        await tx.run("""
+            insert into weft.run_inbox (run_id, org_id, step_id, task_id, state, attempt)
+            select s.run_id, s.org_id, s.id, weft.uuid7(), 'cancelled', 1 from weft.steps as s where s.node = 'a'
+        """)
+    await end(database, {"x": 1})
+    await end(database, {"x": 2})
+    async with database.tx() as tx:
+        assert await run_state(tx) == ("completed", {"x": 2})
+        assert await tx.value("select count(*) from weft.run_inbox") == 0
+
+
 async def test_what_the_run_gives_back_is_read_although_its_steps_were_not(database: Database) -> None:
     made = plan(Node("a", Task("t")), Node("b", Task("t")), outputs={"x": Get(Output("a"), "x")})
     await begin(database, made)

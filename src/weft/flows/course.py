@@ -64,7 +64,8 @@ class Course(Beginning):
             self._quiet[one.frame] = self._quiet.get(one.frame, 0) + 1
             return
         fact, step = one.known()
-        self.know(step)
+        # as it was before, although it may have been read since: an old fact, of a task it had earlier, is about it too
+        self._steps[step.place] = self._by_id[step.id] = step
         self.told(fact)
 
     def say(self, step: Step, known: Known) -> None:
