@@ -64,7 +64,8 @@ async def test_steps_from_which_nothing_follows_are_completed_and_close_their_bl
 
 async def test_an_old_fact_about_the_same_step_does_not_hide_its_end(database: Database) -> None:
     """As after a repair: the end of the task that the step had before was left for whoever advances the run next."""
-    await begin(database, plan(Node("a", Task("t")), Node("b", Task("t"), after=("a",)), outputs={"x": Get(Output("b"), "x")}))
+    nodes = Node("a", Task("t")), Node("b", Task("t"), after=("a",))
+    await begin(database, plan(*nodes, outputs={"x": Get(Output("b"), "x")}))
     async with database.tx() as tx:
         await tx.run("""
             insert into weft.run_inbox (run_id, org_id, step_id, task_id, state, attempt)
