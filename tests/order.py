@@ -2,7 +2,8 @@
 all the time, and nobody is left alone with a long file at the end.
 
 xdist deals out whole files, in this order; it must not sort them itself (`--no-loadscope-reorder`), since it goes by the
-number of tests. What is marked `long` is for `make chaos` (WEFT_LONG).
+number of tests. What is marked `long` is for `make chaos` (WEFT_LONG). On another server (WEFT_TEST_SERVER) only what needs
+one is tested: the rest is the same there.
 """
 
 import gc
@@ -34,11 +35,16 @@ SLOW = ("chaos", "aiopslab", "testing", "cli", "api", "worker")
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not os.environ.get("WEFT_LONG"):
-        long = {item for item in items if item.get_closest_marker("long")}
-        config.hook.pytest_deselected(items=list(long))
-        items[:] = [item for item in items if item not in long]
+        _leave_out(config, items, {item for item in items if item.get_closest_marker("long")})
+    if os.environ.get("WEFT_TEST_SERVER"):
+        _leave_out(config, items, {item for item in items if "server_url" not in getattr(item, "fixturenames", ())})
     places = {path: _place(path.relative_to(HERE)) for path in {item.path for item in items}}
     items.sort(key=lambda item: places[item.path])
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], some: set[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=list(some))
+    items[:] = [item for item in items if item not in some]
 
 
 def pytest_collection_finish() -> None:
