@@ -6,9 +6,12 @@ import zlib
 from weft.base import crash, errors
 from weft.cluster.model import Leader
 from weft.db import statements
+from weft.db.lean import Lean
 from weft.db.tx import Tx
 
 SQL = statements.load("weft.cluster")
+
+_FENCE = Lean("fence", SQL.fence)
 
 SCHEDULER = "scheduler"
 LEADER_CLASS = 0x77650002
@@ -51,7 +54,8 @@ async def take(tx: Tx, *, role: str, node_id: str) -> int | None:
 
 async def fence(tx: Tx, *, role: str, term: int) -> None:
     """First in each transaction a leader writes in: from here to the commit nobody begins another term."""
-    if await tx.row(SQL.fence, {"role": role, "term": term, "idle": _IDLE}) is None:
+    [held] = await tx.together([(_FENCE, {"role": role, "term": term, "idle": _IDLE})])
+    if not held:
         raise errors.Conflict(f"term {term} of {role} is over; nothing was changed", role=role, term=term)
 
 

@@ -199,9 +199,9 @@ select
 -- `for key share` lets the leader renew meanwhile (no key changes) and stands against take_term's `for update`.
 -- A leader that stops between two statements of such a transaction must not keep the next one from its term for long.
 -- name: fence
-select l.term, set_config('idle_in_transaction_session_timeout', %(idle)s, true)
+select l.term, set_config('idle_in_transaction_session_timeout', %(idle)s::text, true)
 from weft.leaders as l
-where l.role = %(role)s and l.term = %(term)s
+where l.role = %(role)s::text and l.term = %(term)s::bigint
 for key share;
 
 -- name: resign

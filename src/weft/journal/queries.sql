@@ -28,7 +28,7 @@ with moved as (
         select w.id
         from weft.change_inbox as w
         order by w.id
-        limit %(take)s))
+        limit %(take)s::bigint))
     returning i.id, i.table_name, i.op, i.ids
 ),
 placed as (

@@ -1,9 +1,12 @@
 """The sequencer: gives committed changes their positions, one at a time, and tells the readers once per batch."""
 
 from weft.db import statements
+from weft.db.lean import Lean
 from weft.db.tx import Tx
 
 SQL = statements.load("weft.journal")
+
+_LOCK, _SEQUENCE = Lean("lock_sequencer", SQL.lock_sequencer), Lean("sequence", SQL.sequence)
 
 BATCH = 1000
 
@@ -15,6 +18,8 @@ async def waiting(tx: Tx) -> bool:
 
 async def once(tx: Tx, *, take: int = BATCH) -> int:
     """Moves up to `take` changes into the feed. 0 if another transaction is just doing that."""
-    if not await tx.value(SQL.lock_sequencer):
+    [[(locked,)]] = await tx.together([(_LOCK, {})])
+    if not locked:
         return 0
-    return int(await tx.value(SQL.sequence, {"take": take}))
+    [[(moved, *_)]] = await tx.together([(_SEQUENCE, {"take": take})])
+    return int(moved)

@@ -79,7 +79,7 @@ async def once(chore: Chore, *, database: Database, role: str, term: int) -> int
         async with database.once() as tx:
             if not await chore.peek(tx):
                 return 0
-    async with database.tx() as tx:
+    async with database.tx(waits=False) as tx:
         await leaders.fence(tx, role=role, term=term)
         done = await chore.once(tx)
         crash.point(f"chore: {chore.name}")
