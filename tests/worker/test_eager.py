@@ -59,6 +59,14 @@ async def _idle(stage: Stage) -> None:
         await asyncio.sleep(0.005)
 
 
+async def _nothing_is_taken_over(stage: Stage) -> None:
+    async with stage.app._beginning() as (tx, hands):
+        assert hands is None
+        run = await stage.begin(tx, hands)
+    stage.may_go.set()
+    await stage.app.runs.result(run, timeout=30)
+
+
 async def test_what_is_ready_is_the_idle_workers_own_as_far_as_it_has_room(stage: Stage) -> None:
     async with stage.app.worker(concurrency=2):
         await _idle(stage)
@@ -82,11 +90,7 @@ async def test_nobody_is_given_anything_while_the_worker_is_busy_or_there_is_non
             await stage.app.enqueue("held")
         while len(stage.begun) < 2:
             await asyncio.sleep(0.005)
-        async with stage.app._beginning() as (tx, hands):
-            assert hands is None
-            run = await stage.begin(tx, hands)
-        stage.may_go.set()
-        await stage.app.runs.result(run, timeout=30)
+        await _nothing_is_taken_over(stage)
 
 
 async def test_beside_a_task_that_may_take_its_worker_down_nothing_is_taken_over(stage: Stage) -> None:
@@ -96,11 +100,7 @@ async def test_beside_a_task_that_may_take_its_worker_down_nothing_is_taken_over
     async with stage.app.worker(concurrency=2):
         while not stage.begun:
             await asyncio.sleep(0.005)
-        async with stage.app._beginning() as (tx, hands):
-            assert hands is None
-            run = await stage.begin(tx, hands)
-        stage.may_go.set()
-        await stage.app.runs.result(run, timeout=30)
+        await _nothing_is_taken_over(stage)
 
 
 async def test_a_run_that_is_not_committed_gives_the_worker_nothing(stage: Stage) -> None:
