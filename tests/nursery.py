@@ -6,6 +6,7 @@ while modules are imported is as it was when this process began: whoever changes
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -41,8 +42,10 @@ class Forked:
         return await asyncio.shield(self._learning)
 
     def send_signal(self, number: signal.Signals) -> None:
+        # one that has just ended is heard of a moment later
         if self.returncode is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
