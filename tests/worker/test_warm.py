@@ -168,3 +168,13 @@ def test_who_comes_with_a_little_is_told_from_who_has_come_to_the_end_of_much() 
 @given(st.integers(0, 10_000))
 def test_a_claim_fills_the_room_at_most_and_makes_headway(room: int) -> None:
     assert 0 < portion(room) <= min(room, BATCH) if room else portion(room) == 0
+
+
+def test_who_has_just_given_very_many_does_not_come_with_a_little() -> None:
+    """Courtesy would slow down the only one there is: between two floods of its own few are left, or few come first."""
+    known = warm("a")
+    known.took(known.shares(100), [claimed("a", n) for n in range(100)], now=1.0)
+    assert not known.took(known.shares(100), [], now=1.1)
+    assert not known.took(known.shares(100), [claimed("a", 101)], now=1.2)
+    assert not known.took(known.shares(100), [], now=1.3)
+    assert known.took(known.shares(100), [claimed("a", 102)], now=2.5)

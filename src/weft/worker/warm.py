@@ -18,6 +18,9 @@ _FIRST = 400
 """The most that is claimed at once after there was nothing: runners begin with these while more is claimed."""
 _WARM_FOR = 60.0
 _WARM_AT_MOST = 200
+_MUCH = 50
+"""Whoever gave so many at once, and may have more, does not come with a little the moment there are few left."""
+_LATELY = 1.0
 _NEWCOMER = 5
 """What a lane of which nothing is buffered is asked for while the buffer is full."""
 
@@ -53,6 +56,8 @@ class Warm:
     """It gave all it was asked for last time, so there may be more; or it was just found."""
     deep: bool = False
     """It did give all it was asked for last time."""
+    flooded: float = float("-inf")
+    """When that was last very many."""
 
 
 class WarmLanes:
@@ -91,7 +96,7 @@ class WarmLanes:
         self.special = self.limited | {lane.place for lane in special}
         for lane in plain:
             known = self._warm.get(lane.place, Warm(lane, seen=now))
-            self._warm[lane.place] = Warm(lane, seen=now, mark=known.mark, best=known.best, deep=known.deep)
+            self._warm[lane.place] = dataclasses.replace(known, lane=lane, seen=now, full=True)
         for place, warm in list(self._warm.items()):
             warm.mark = lanes.START if forget else warm.mark
             if place in self.limited or now - warm.seen > _WARM_FOR:
@@ -169,9 +174,11 @@ class WarmLanes:
             warm = self._warm.get(take.lane.place)
             if warm is None:
                 continue
-            was_deep = warm.deep
-            warm.full = warm.deep = counts.get(take.lane.place, 0) >= take.take
-            little = little or (take.lane.place in counts and not was_deep and not warm.deep)
+            was_deep, gave = warm.deep, counts.get(take.lane.place, 0)
+            warm.full = warm.deep = gave >= take.take
+            if warm.deep and gave >= _MUCH:
+                warm.flooded = now
+            little = little or (gave > 0 and not was_deep and not warm.deep and now - warm.flooded > _LATELY)
             if (end := last.get(take.lane.place)) is not None:
                 warm.seen = now
                 warm.mark = Mark(end.urgency, end.run_at, end.id)
