@@ -52,11 +52,11 @@ def text(value: Any, *, what: str = "payload") -> str:
             size=len(encoded),
         )
     if b"\\u0000" in encoded and has_nul(_decoder.decode(encoded)):
-        raise errors.InvalidPayload(f"{what} contains a NUL character, which PostgreSQL cannot store; remove it")
+        raise _nul(what)
     # what JSON has no number for was written as null
     if b"null" in encoded and not _is_finite(value):
         raise errors.InvalidPayload(f"{what} contains NaN or infinity, which JSON cannot say; use None or text")
-    if encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
+    if _is_too_deep(value, encoded):
         raise _too_deep(what)
     return encoded.decode()
 
@@ -69,8 +69,8 @@ def parsed(written: str | bytes, *, what: str = "payload") -> Any:
         raise _too_deep(what) from None
     plain = written.encode() if isinstance(written, str) else written
     if b"\\u0000" in plain and has_nul(value):
-        raise errors.InvalidPayload(f"{what} contains a NUL character, which PostgreSQL cannot store; remove it")
-    if plain.count(b"[") + plain.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
+        raise _nul(what)
+    if _is_too_deep(value, plain):
         raise _too_deep(what)
     return value
 
@@ -128,6 +128,15 @@ def has_nul(value: Any) -> bool:
         elif isinstance(inner, list):
             stack.extend(inner)
     return False
+
+
+def _nul(what: str) -> errors.InvalidPayload:
+    return errors.InvalidPayload(f"{what} contains a NUL character, which PostgreSQL cannot store; remove it")
+
+
+def _is_too_deep(value: Any, encoded: bytes) -> bool:
+    """Walks through it only if it has brackets enough."""
+    return encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH
 
 
 def _too_deep(what: str) -> errors.InvalidPayload:
