@@ -79,13 +79,15 @@ async def test_a_chore_that_fails_is_done_again(database: Database, caplog: pyte
     pause=st.floats(0, 100),
     interval=st.floats(0.01, 3600),
     batch=st.none() | st.integers(1, 1000),
+    steady=st.booleans(),
 )
 def test_the_pause_is_within_the_interval_and_nothing_after_a_full_batch(
-    done: int, pause: float, interval: float, batch: int | None
+    done: int, pause: float, interval: float, batch: int | None, steady: bool
 ) -> None:
-    rest = chore.rest(done, pause=pause, interval=interval, batch=batch)
+    rest = chore.rest(done, pause=pause, interval=interval, batch=batch, steady=steady)
     assert 0 <= rest <= interval
     assert (rest == 0) == (batch is not None and done >= batch)
+    assert rest in (0, interval) or not steady
 
 
 def test_pauses_grow_to_the_interval_while_there_is_nothing_to_do() -> None:

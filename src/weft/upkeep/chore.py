@@ -37,6 +37,8 @@ class Chore:
     """It goes on whatever becomes of the connections that others share: it has one of its own."""
     wake: str | None = None
     """A channel of the database on which it is told that there is something to do before the pause is over."""
+    steady: bool = False
+    """Having found something is no reason to look again sooner: whoever cannot wait does the same work himself."""
 
     @property
     def interval(self) -> dt.timedelta:
@@ -60,7 +62,9 @@ async def _again(chore: Chore, told: asyncio.Event, *, database: Database, role:
         told.clear()
         try:
             done = await once(chore, database=database, role=role, term=term)
-            pause = rest(done, pause=pause, interval=chore.interval.total_seconds(), batch=chore.batch)
+            pause = rest(
+                done, pause=pause, interval=chore.interval.total_seconds(), batch=chore.batch, steady=chore.steady
+            )
         except (errors.Unavailable, errors.OutcomeUnknown, errors.Conflict) as error:
             # expected while the database or the leader changes; the pulse will notice too
             log.warning("chore %s did nothing: %s", chore.name, error)
@@ -88,12 +92,12 @@ async def once(chore: Chore, *, database: Database, role: str, term: int) -> int
     return done
 
 
-def rest(done: int, *, pause: float, interval: float, batch: int | None) -> float:
+def rest(done: int, *, pause: float, interval: float, batch: int | None, steady: bool = False) -> float:
     """How long to pause after a run that did `done`: not at all after a full batch, else growing to the interval."""
-    if batch is None:
-        return interval
-    if done >= batch:
+    if batch is not None and done >= batch:
         return 0.0
+    if batch is None or steady:
+        return interval
     shortest = interval * _SHORTEST
     return shortest if done > 0 else min(max(pause * 2, shortest), interval)
 

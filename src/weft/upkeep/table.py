@@ -37,6 +37,7 @@ def chores(
             peek=sequence.waiting,
             once=sequence.once,
             batch=sequence.BATCH,
+            steady=True,  # who watches sequences too (api/live_feed.py), and each time is a commit that others wait for
         ),
         Chore(name="promoter", every=due.every, peek=due.peek, once=promote.once, batch=promote.BATCH),
         Chore(name="unblocker", every=_seconds(2), once=promote.unblock),
