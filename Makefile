@@ -20,18 +20,21 @@ JOBS ?= 5
 # What failed is tried once more, and its first error shown all the same (tests/second_try.py).
 AGAIN := --reruns 1
 # No new process for one that died: xdist 3.8 with --dist loadfile then waits forever for what was left in it.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(AGAIN) -rsR
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(AGAIN) -rsR
 # as tests/in_memory.py does it
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
 # Five processes that begin together would each take every test's assertions apart, and each keep what it found: one does it
 # for all of them, once, and after that only what was changed is read anew.
 COLLECT := [ -e .venv/collected ] || { $(BIN)/python -m pytest --collect-only -q >/dev/null && touch .venv/collected; }
-# What speaks SQL; the rest is the same on every PostgreSQL. Of the workers' tests those that run a statement which no other
-# file here runs, claim, or enqueue by psql: the others would ask the same again. Not what starts an embedded server, and of
-# the faults only what is asked of every statement: where a connection is cut, or a bug planted, no other server behaves otherwise.
-ON_15 := $(filter-out tests/db/test_embedded%,$(wildcard $(addprefix tests/,test_plans.py test_schema.py db/test_*.py \
-  cluster jobs journal queue settle upkeep views \
-  $(addprefix worker/test_,allowed_hosts.py claimer.py real_processes.py remembered.py secrets_in_tasks.py) \
+# What speaks SQL; the rest is the same on every PostgreSQL. Of what is not about plans, the queue or the schema those files
+# that run a statement which no other file here runs: the others would ask the same again. Not what starts an embedded server,
+# and of the faults only what is asked of every statement: where a connection is cut, or a bug planted, no other server behaves
+# otherwise. Three processes: here nobody waits, and each begins with reading all of the tests.
+JOBS_15 ?= 3
+SAME_ON_15 := tests/db/test_embedded% tests/cluster/test_pulse.py tests/jobs/test_clock_of_jobs.py tests/upkeep/test_liveness.py
+ON_15 := $(filter-out $(SAME_ON_15),$(wildcard $(addprefix tests/,test_plans.py test_schema.py \
+  $(addsuffix /test_*.py,db cluster jobs journal queue settle upkeep views) \
+  $(addprefix worker/test_,allowed_hosts.py claimer.py remembered.py secrets_in_tasks.py) \
   chaos/test_stale.py chaos/test_versions.py \
   aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py)))
 ARGS ?=
@@ -60,6 +63,7 @@ test: $(if $(ARGS)$(WEFT_TEST_SERVER),$(STAMP),test-15)
 	  printf '\n*** NOT TESTED: a pooler in transaction mode. apt-get install pgbouncer\n\n'
 
 # The web UI is built meanwhile: most of that is waiting for packages.
+test-15: JOBS := $(JOBS_15)
 test-15: $(STAMP)
 	@if command -v pg_virtualenv >/dev/null && [ -x /usr/lib/postgresql/15/bin/postgres ]; then \
 	  echo "PostgreSQL 15:"; \
@@ -104,6 +108,6 @@ $(STAMP): FORCE
 	  echo "installing into .venv …"; \
 	  { [ -x $(BIN)/python ] || $(PYTHON) -m venv .venv; } && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable . --group dev && \
 	  cp pyproject.toml $(STAMP); \
 	fi

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import hands
+from each import each
 from weft.app import App
 from weft.base import errors
 from weft.db.database import Database
@@ -239,7 +240,7 @@ async def test_all_views_ask_as_their_asker(tx: Tx) -> None:
     assert await tx.value("select count(*) from pg_views where schemaname = 'forge'") > 0
 
 
-@pytest.mark.parametrize("table", ROWS)
+@each("table", ROWS)
 async def test_a_tenant_sees_and_touches_only_its_own(
     database: Database, orgs: tuple[uuid.UUID, uuid.UUID], table: str
 ) -> None:
@@ -256,7 +257,7 @@ async def test_a_tenant_sees_and_touches_only_its_own(
     assert sorted(org for (org,) in found) == sorted(orgs)
 
 
-@pytest.mark.parametrize("table", [*ROWS, "orgs"])
+@each("table", [*ROWS, "orgs"])
 async def test_a_tenant_without_an_org_sees_nothing(
     database: Database, orgs: tuple[uuid.UUID, uuid.UUID], table: str
 ) -> None:
@@ -274,7 +275,7 @@ async def test_a_tenant_sees_its_own_org_only_and_cannot_change_it(
     assert await refused(database, mine, "update weft.orgs set max_concurrent = 1000")
 
 
-@pytest.mark.parametrize("table", ["changes", "change_inbox", "leaders"])
+@each("table", ["changes", "change_inbox", "leaders"])
 async def test_what_all_orgs_share_is_closed_to_tenants(
     database: Database, orgs: tuple[uuid.UUID, uuid.UUID], table: str
 ) -> None:
@@ -291,7 +292,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each("call", CALLS)
 async def test_a_tenant_cannot_act_for_another_org(
     database: Database, orgs: tuple[uuid.UUID, uuid.UUID], call: str
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from calling import Caller, caller, code
 
+from each import each
 from weft.access.principal import Principal
 from weft.api import browser, policy, routes
 from weft.api.browser import Rules
@@ -28,12 +29,12 @@ async def api(database: Database) -> AsyncIterator[Caller]:
     await made.client.aclose()
 
 
-@pytest.mark.parametrize("host", ["weft", "WEFT", "weft:8712", "weft.", "localhost:80"])
+@each("host", ["weft", "WEFT", "weft:8712", "weft.", "localhost:80"])
 async def test_our_own_names_are_let_in(api: Caller, host: str) -> None:
     assert (await api.get("/v1/tasks", headers={"host": host})).status_code == 200
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     ["evil.example", "weft.evil.example", "evil-weft", "127.0.0.1", "[::1]", "", "weft@evil.example", "evil.example:weft",
      "[::1", "weft evil.example", "weft,evil.example"],
@@ -62,12 +63,12 @@ def test_a_server_on_loopback_knows_its_names_and_others_are_told() -> None:
 NEW = {"kind": "mail"}
 
 
-@pytest.mark.parametrize("origin", ["http://weft", "https://weft", "http://localhost:5173", "https://localhost"])
+@each("origin", ["http://weft", "https://weft", "http://localhost:5173", "https://localhost"])
 async def test_our_own_pages_may_change_things(api: Caller, origin: str) -> None:
     assert (await api.post("/v1/tasks", NEW, headers={"origin": origin})).status_code == 201
 
 
-@pytest.mark.parametrize(
+@each(
     "origin",
     ["https://evil.example", "null", "", "https://weft.evil.example", "http://weft@evil.example", "file://", "weft",
      "http://evil.example/weft", "http://[weft", "chrome-extension://weft", "http://weft/path"],
@@ -79,7 +80,7 @@ async def test_another_sites_page_may_not(api: Caller, origin: str) -> None:
     assert (await api.get("/v1/tasks", headers={"origin": origin})).status_code == 200
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "nonsense"])
+@each("site", ["cross-site", "same-site", "nonsense"])
 async def test_what_the_browser_says_of_the_site_counts(api: Caller, site: str) -> None:
     assert code(await api.post("/v1/tasks", NEW, headers={"sec-fetch-site": site})) == (403, "REFUSED")
     assert (await api.post("/v1/tasks", NEW, headers={"sec-fetch-site": "same-origin"})).status_code == 201
@@ -104,7 +105,7 @@ async def test_a_session_changes_things_with_its_token_only(api: Caller) -> None
         assert code(await api.post("/v1/tasks", NEW, role=None, headers=headers)) == (403, "FORBIDDEN")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each(
     "name", [one.name for one in routes.operations() if one.method != "GET" and one.name not in policy.EXEMPT]
 )
 async def test_no_change_at_all_goes_through_by_cookie_alone(api: Caller, name: str) -> None:
@@ -138,7 +139,7 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites() -> None:
     assert browser.session_of(over_https) is None is browser.pending_of(over_https)
 
 
-@pytest.mark.parametrize("path", ["/health", "/v1/tasks", "/nowhere", "/v1/openapi.json"])
+@each("path", ["/health", "/v1/tasks", "/nowhere", "/v1/openapi.json"])
 async def test_every_answer_forbids_to_be_framed_sniffed_or_run(api: Caller, path: str) -> None:
     for role in ("admin", None):
         headers = (await api.get(path, role=role)).headers

@@ -8,6 +8,7 @@ import pytest
 from calling import Caller, caller, code
 
 import hands
+from each import each
 from weft.api import routes
 from weft.api.operation import MAX_BODY, Call, Operation
 from weft.base import errors, json
@@ -45,7 +46,7 @@ async def test_a_body_may_have_a_mebibyte_and_not_a_byte_more(api: Caller, datab
 DEEP = b'{"kind": "mail", "payload": ' + b'{"a": ' * 100 + b"1" + b"}" * 100 + b"}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "why"),
     [
         (b"", "not valid JSON"),
@@ -83,7 +84,6 @@ DEEP = b'{"kind": "mail", "payload": ' + b'{"a": ' * 100 + b"1" + b"}" * 100 + b
         (b'{"kind": "mail", "retry": {"backoff": "never"}}', "(at retry.backoff)"),
         (b'{"kind": "mail", "payload": {"a": "' + b"x" * 262_144 + b'"}}', "262,144"),
     ],
-    ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else None,
 )  # fmt: skip
 async def test_a_body_that_is_not_valid_is_refused_with_the_reason(
     api: Caller, database: Database, content: bytes, why: str
@@ -106,7 +106,7 @@ async def test_a_payload_64_deep_is_taken(api: Caller) -> None:
     assert (await api.post("/v1/tasks", {**NEW, "payload": {"a": payload}})).status_code == 400
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         {"content-type": "text/plain"}, {"content-type": "application/x-www-form-urlencoded"}, {"content-type": ""},
@@ -124,7 +124,7 @@ async def test_json_may_say_its_charset(api: Caller) -> None:
     assert (await api.ask("POST", "/v1/tasks", content=b'{"kind": "mail"}', headers=headers)).status_code == 201
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "why"),
     [
         ("limit=0", ">= 1"), ("limit=501", "<= 500"), ("limit=ten", "must be a number"), ("limit=5&limit=6", "twice"),

@@ -6,6 +6,7 @@ import pytest
 from calling import Caller, code
 
 import hands
+from each import each
 from weft.api import pages
 from weft.api.task_pages import TaskPlace
 from weft.db.database import Database
@@ -99,7 +100,7 @@ async def test_another_org_sees_and_counts_its_own(api: Caller, database: Databa
     assert {one["count"] for one in counts.values()} == {0}
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "said"),
     [
         ("?cursor=nonsense", "cursor"), ("?cursor=MVsieCJd", "cursor"), ("?limit=0", "limit"), ("?limit=501", "limit"),

@@ -13,6 +13,7 @@ from calling import Caller, code
 from holding import WORDS, Hand, claim, hold, row
 
 import hands
+from each import each
 from weft.base import ids
 from weft.db.database import Database
 from weft.queue import signing, tasks
@@ -148,7 +149,7 @@ async def test_only_its_own_claims_can_be_called_unanswered(api: Caller, databas
     assert (await Hand(api, held).say("complete")).status_code == 200
 
 
-@pytest.mark.parametrize("role", ["reader", "writer", "admin"])
+@each("role", ["reader", "writer", "admin"])
 async def test_only_a_worker_key_claims(api: Caller, role: str) -> None:
     answer = await api.post("/v1/task/claim", {"worker": "ada", "kinds": ["mail"]}, role=role)
     assert code(answer) == (403, "FORBIDDEN")
@@ -165,7 +166,7 @@ async def test_a_task_token_does_not_claim(api: Caller, database: Database) -> N
     assert code(answer) == (403, "FORBIDDEN")
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         {}, {"worker": "ada"}, {"worker": "ada", "kinds": []}, {"worker": "", "kinds": ["mail"]},
@@ -206,8 +207,8 @@ def _tampered(token: str) -> str:
     return token[:place] + ("A" if token[place] != "A" else "B") + token[place + 1 :]
 
 
-@pytest.mark.parametrize("verb", [*WORDS, "fetch"])
-@pytest.mark.parametrize("key", ["weftt_", "weftt_a.b.c", "nonsense", "tampered"])
+@each("verb", [*WORDS, "fetch"])
+@each("key", ["weftt_", "weftt_a.b.c", "nonsense", "tampered"])
 async def test_a_bad_token_is_401_and_changes_nothing(api: Caller, database: Database, verb: str, key: str) -> None:
     hand = await hold(api, database)
     before = await row(database, hand.id)
@@ -228,7 +229,7 @@ async def test_another_tasks_token_is_403_and_changes_nothing(api: Caller, datab
     assert (await row(database, mine.id), await row(database, other.id)) == before
 
 
-@pytest.mark.parametrize("verb", WORDS)
+@each("verb", WORDS)
 async def test_another_orgs_key_cannot_say_anything(api: Caller, database: Database, verb: str) -> None:
     hand = await hold(api, database)
     before = await row(database, hand.id)

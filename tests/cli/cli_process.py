@@ -49,9 +49,12 @@ class Program:
 
     async def ends(self) -> int:
         """Waits for its end; answers the exit code."""
-        async with asyncio.timeout(PATIENCE):
-            code = await self.process.wait()
-            await self._reading
+        try:
+            async with asyncio.timeout(PATIENCE):
+                code = await self.process.wait()
+                await self._reading
+        except TimeoutError:
+            raise AssertionError(f"it did not end; it had said:\n{self.said}") from None
         return code
 
 

@@ -1,7 +1,6 @@
 """`weft dev` and `weft demo`: everything with one command, with nothing set up before."""
 
 import asyncio
-import json
 import re
 import signal
 import time
@@ -99,9 +98,7 @@ def test_make_tells_when_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.chaos
 async def test_a_killed_worker_loses_nothing_and_one_sees_it(folder: Path) -> None:
     weft = Shell(WEFT_FOLDER=str(folder / ".weft"))
-    code, said = await weft("demo", "crash", "--json")
-    assert code == 0, said
-    told = json.loads(said)
+    told = await weft.json("demo", "crash")
     assert (told["state"], told["attempts"], told["losses"]) == ("completed", 2, 1)
     story = "\n".join(one["what"] for one in told["events"])
     runs = re.findall(r"process (\d+) runs it, attempt (\d)", story)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import hands
+from each import each
 from weft.app import App
 from weft.base import errors
 from weft.db.database import Database
@@ -85,7 +86,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("payload", "message"), PAYLOADS)
+@each(("payload", "message"), PAYLOADS)
 async def test_a_payload_that_cannot_be_stored_is_refused(app: App, payload: Any, message: str) -> None:
     with pytest.raises(errors.InvalidPayload, match=message):
         await app.enqueue("mail", payload)
@@ -110,7 +111,7 @@ async def test_a_kind_nobody_knows_is_refused_unless_you_insist(app: App) -> Non
     assert (await app.enqueue("nobody", {}, check=False)).created
 
 
-@pytest.mark.parametrize("kind", ["", " mail", "a\nb", "a\0b", "x" * 256, "a+b", "a;b"])
+@each("kind", ["", " mail", "a\nb", "a\0b", "x" * 256, "a+b", "a;b"])
 async def test_a_kind_that_is_no_name_is_refused(app: App, kind: str) -> None:
     with pytest.raises(errors.InvalidName, match="use 1-255 letters, digits"):
         await app.enqueue(kind, {}, check=False)

@@ -189,7 +189,8 @@ class Seen:
 def browser(url: str, key: str | None) -> Iterator[Seen]:
     """Chromium, logged in unless there is no key."""
     with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        switches = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=switches)
         opened = launched.new_context(base_url=url, viewport={"width": 1280, "height": 800})
         if key is not None:
             log_in(opened, key)

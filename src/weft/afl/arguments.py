@@ -32,6 +32,8 @@ class Arguments(Resolving):
         super().__init__(program, signatures, report)
         self._implied: dict[tuple[str, str], Given] = {}
         """What implicits give to calls of a facet from a namespace."""
+        self._constants: dict[tuple[int, str], Expression | None] = {}
+        """Constant defaults, by the params' own ids: made once for all calls of what has them."""
 
     def call(self, call: Call, scope: Scope) -> Called:
         """A call in a scope, checked."""
@@ -60,8 +62,8 @@ class Arguments(Resolving):
                 if slot.default is None:
                     message = f"{what} wants {slot.name!r} ({slot.type}), which is not given"
                     self.tell("missing-argument", message, call.target.start, call.target.end, f"add {slot.name} = …")
-                elif constant(slot.default):
-                    defaults[slot.name] = self._constant(slot)
+                elif (default := self._constant(slot)) is not None:
+                    defaults[slot.name] = default
                 else:
                     computed = True
         if "retry" in options:
@@ -135,8 +137,8 @@ class Arguments(Resolving):
                 if slot.default is None:
                     message = f"{target.name.text} wants {slot.name!r}, which is not given"
                     self.tell("missing-argument", message, mixin.target.start, mixin.target.end, f"add {slot.name} = …")
-                elif constant(slot.default):
-                    given[slot.name] = self._constant(slot)
+                elif (default := self._constant(slot)) is not None:
+                    given[slot.name] = default
         return target, given
 
     def _effect(
@@ -243,9 +245,13 @@ class Arguments(Resolving):
                 message = f"{mixin.target.text} has no effect {where}"
                 self.tell("no-effect", message, mixin.start, mixin.end, "put it on a call or on a signature")
 
-    def _constant(self, slot: Slot) -> Expression:
-        assert slot.default is not None
-        return self._quiet(slot.default, slot.type)
+    def _constant(self, slot: Slot) -> Expression | None:
+        """Its default, if that is a constant."""
+        key = id(slot.written), slot.type
+        if key not in self._constants:
+            default = slot.default
+            self._constants[key] = None if default is None or not constant(default) else self._quiet(default, slot.type)
+        return self._constants[key]
 
     def _quiet(self, written: Written, wanted: str) -> Expression:
         """A constant's value; what is wrong with it is told where it is declared."""

@@ -112,10 +112,10 @@ def pooled_settings() -> dict[str, str]:
 
 async def connect(
     url: str, *, purpose: Purpose, pooled: bool = False, autocommit: bool = True
-) -> "psycopg.AsyncConnection[TupleRow]":
+) -> wire.Watched:
     """One connection, ready to use."""
     try:
-        connection = await psycopg.AsyncConnection.connect(
+        connection = await wire.Watched.connect(
             **parameters(url, purpose=purpose, pooled=pooled),  # type: ignore[arg-type]
             autocommit=autocommit,
             # migrations send several statements at once, which cannot be prepared

@@ -56,8 +56,8 @@ class Database:
                 return
             url = await self.url()
             parameters = connect.parameters(url, purpose="work", pooled=self.pooled)
-            # one plain attempt first: the pool would only say that it timed out
-            await (await connect.connect(url, purpose="work", pooled=self.pooled)).close()
+            # one plain attempt: the pool would only say that it timed out
+            first = await connect.connect(url, purpose="work", pooled=self.pooled)
             pool = Recent(
                 connection_class=connect.Patient,
                 kwargs={**parameters, "autocommit": True, "prepare_threshold": None if self.pooled else 0},
@@ -71,7 +71,7 @@ class Database:
                 max_idle=60,
                 reconnect_timeout=30,
             )
-            await pool.open()
+            await pool.begin(first)
             self._pool = pool
 
     async def close(self) -> None:

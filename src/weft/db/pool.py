@@ -11,23 +11,30 @@ from psycopg import pq
 from psycopg.rows import TupleRow
 
 from weft.base import errors
-from weft.db import connect, lean
+from weft.db import lean, wire
 from weft.db.lean import Lean
 from weft.db.tx import Tx
 
 
-class Recent(psycopg_pool.AsyncConnectionPool[connect.Patient]):
+class Recent(psycopg_pool.AsyncConnectionPool[wire.Watched]):
     """A pool that hands out the connection which came back last. The pool's own way is the one that rested longest: all of
     them then take turns, each with plans of its own to make and the server's memory to map.
 
     Most of the time one is free when it is asked for, and nobody waits when it comes back: `take` and `give` do that alone,
     and leave everything else to the pool."""
 
-    async def _get_ready_connection(self, timeout: float | None) -> connect.Patient | None:
+    async def begin(self, first: wire.Watched) -> None:
+        """Opens, with a connection that was made before."""
+        await self.open()
+        self._set_connection_expiry_date(first)
+        self._nconns += 1
+        self._pool.append(first)
+
+    async def _get_ready_connection(self, timeout: float | None) -> wire.Watched | None:
         self._pool.rotate(1)
         return await super()._get_ready_connection(timeout)
 
-    def take(self, *, knowing: Lean | None = None) -> connect.Patient | None:
+    def take(self, *, knowing: Lean | None = None) -> wire.Watched | None:
         """As `getconn`, if one is free; of these rather one that has a statement prepared which takes long to plan."""
         if not self._pool or self._closed or self._check is not None or self._lock.locked():
             return None
@@ -41,7 +48,7 @@ class Recent(psycopg_pool.AsyncConnectionPool[connect.Patient]):
         connection._pool = self
         return connection
 
-    def give(self, connection: connect.Patient) -> bool:
+    def give(self, connection: wire.Watched) -> bool:
         """As `putconn`, if there is nothing to see to; answers whether that was so."""
         if (
             self._waiting
@@ -65,7 +72,7 @@ class _Borrowed:
         self._opened = opened
         self._knowing = knowing
 
-    async def _taken(self) -> connect.Patient:
+    async def _taken(self) -> wire.Watched:
         self._pool = pool = await self._opened()
         self._task = task = asyncio.current_task()
         self._asked_before = task.cancelling() if task is not None else 0
