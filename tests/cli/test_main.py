@@ -102,7 +102,7 @@ async def test_every_other_command_needs_nothing_that_only_others_import(name: s
     ],
 )
 async def test_exit_codes_say_who_must_act(arguments: tuple[str, ...], code: int, words: str) -> None:
-    ended, said = await cli_process.run(*arguments, anew=True)
+    ended, said = await cli_process.run(*arguments)
     assert (ended, words in said, "Traceback" in said) == (code, True, False), said
 
 
