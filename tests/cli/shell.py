@@ -26,16 +26,10 @@ class Shell:
     async def json(self, *arguments: str, stdin: bytes | None = None) -> Any:
         code, said = await self(*arguments, "--json", stdin=stdin)
         assert code == 0, said
-        return _answer(said)
-
-
-def _answer(said: str) -> Any:
-    """The JSON in what a command said. On a busy machine people may have been told something before it, on stderr."""
-    found = re.search(r"^[\[{]", said, re.MULTILINE)
-    try:
-        return json.loads(said[found.start() if found else 0 :])
-    except ValueError:
-        raise AssertionError(said) from None
+        try:
+            return json.loads(said)
+        except ValueError:
+            raise AssertionError(f"not JSON alone:\n{said}") from None
 
 
 @contextlib.asynccontextmanager

@@ -56,6 +56,17 @@ async def test_a_cancelled_transaction_leaves_nothing_and_gives_its_connection_b
     await database.close()
 
 
+async def test_the_connection_that_proves_the_server_is_the_first_to_work(database: Database, database_url: str) -> None:
+    there = "select pid from pg_stat_activity where datname = current_database() and application_name = 'weft work'"
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as observer:
+        [(opened,)] = await (await observer.execute(there)).fetchall()
+        async with database.tx() as tx:
+            assert await tx.value("select pg_backend_pid()") == opened
+        await database.close()
+        while await (await observer.execute(there)).fetchall():
+            await asyncio.sleep(0.01)
+
+
 async def test_the_connection_that_came_back_last_is_taken_next(database: Database) -> None:
     """All of them in turn would each plan every statement, and map all of the server's memory."""
     mine = "select pg_backend_pid()"
