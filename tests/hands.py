@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.base import ids
+from weft.contrib.aiopslab import chores as aiopslab
 from weft.db.tx import Tx
 from weft.queue import claim, enqueue, lanes, limits, new, tasks
 from weft.queue.lanes import Take
 from weft.queue.model import Claimed, TaskView
 from weft.settle import outcome, settle
 from weft.settle.settle import Settled
+from weft.upkeep import sight
 
 ORG = ids.DEFAULT_ORG
 NODE = "11111111-1111-4111-8111-111111111111"
@@ -104,3 +106,8 @@ async def lead(tx: Tx) -> None:
         "on conflict (role) do update set term = 1, lease_until = excluded.lease_until",
         {"node": NODE},
     )
+
+
+async def stirs(tx: Tx, *, calm: bool = False) -> dict[str, float]:
+    """Which chores the leader would see something for, and in how many seconds."""
+    return await sight.look(tx, node_id=NODE, calm=calm, more=[aiopslab.STIRS])

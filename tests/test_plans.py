@@ -72,7 +72,7 @@ HOT: dict[str, dict[str, Any]] = {
     "take_cancelled": {"take": 1000},
     "cancel_queued": {"ids": SOME},
     "promote": {"take": 1000},
-    "next_due": {},
+    "stirs": {"calm": True, "cancel_grace": dt.timedelta(seconds=30), "margin": dt.timedelta(seconds=15)},
     "keys_with_room": {},
     "tasks_of_nodes": {"nodes": SOME[:3], "take": 1000},
     "nodes_with_tasks": {"nodes": SOME[:3]},
@@ -126,7 +126,7 @@ COLD = {
     # a person asks, and what is asked for is everything of an org
     "count_running_as_limited", "count_late_as_limited", "limits_that_count",
     # they read the minutes before now by a block index, which is only worth it in a large table; or what was counted
-    "count_minutes", "minutes_waiting", "prune_minutes", "ended_by_step", "the_time", "depths_by_step", "prune_depths",
+    "count_minutes", "prune_minutes", "ended_by_step", "the_time", "depths_by_step", "prune_depths",
 }  # fmt: skip
 """Statements without a plan to keep, and why."""
 

@@ -196,7 +196,7 @@ async def test_one_time_and_delayed_jobs_show_completed_when_they_fired(api: Cal
     late = await make(api, "late", job_type="DELAYED", delay_seconds=90)
     assert dt.datetime.fromisoformat(late["next_run_time"]) > now + dt.timedelta(seconds=80)
     async with database.tx() as tx:
-        assert await scheduler.Scheduler().once(tx) == 2
+        assert await scheduler.once(tx) == 2
     for job in (once, soon):
         path = f"/v1/jobs/{job['job_id']}"
         assert (await api.get(path)).json()["status"] == "COMPLETED"
@@ -377,7 +377,7 @@ async def test_a_skipped_execution_has_no_log_and_ends_where_it_began(api: Calle
     await api.post(f"/v1/jobs/{job['job_id']}/trigger")
     async with database.tx() as tx:
         await tx.run("update weft.jobs set next_run_time = date_trunc('minute', now()), due_at = now()")
-        await scheduler.Scheduler().once(tx)
+        await scheduler.once(tx)
     [skipped] = (await api.get(f"/v1/jobs/{job['job_id']}/executions?status=CANCELLED")).json()["items"]
     assert "overlap" in skipped["error_message"] and skipped["completed_at"] is not None
     assert (await api.get(skipped["logs_url"])).json() == {"items": [], "next_cursor": None}

@@ -42,7 +42,7 @@ async def test_seed_002_task_message(api: Caller, database: Database) -> None:
     async with database.tx() as tx:
         words = "next_run_time = %(at)s, due_at = weft.now(), misfire = 'catch_up', end_at = %(at)s"
         await tx.run(f"update weft.jobs set {words}", {"at": at})
-        assert await scheduler.Scheduler().once(tx) == 1
+        assert await scheduler.once(tx) == 1
         await tx.run("update weft.tasks set correlation_id = %(id)s", {"id": TASK_MESSAGE["correlation_id"]})
         [held] = await hands.claim_plain(tx, kinds=["http"])
         [row] = await tx.rows("select t.job_id, t.org_id, t.urgency, t.timeout, t.scheduled_for, t.created_at, e.id "

@@ -191,10 +191,10 @@ async def test_what_nobody_took_is_swept(database: Database) -> None:
     [first] = await claimed(database, 1)
     async with database.tx() as tx:
         await settle(tx, [Outcome(first, "completed")], advance=False)
-        assert await chores.told(tx)
+        assert "run sweeper" in await hands_of.stirs(tx)
     async with database.tx() as tx:
         assert await chores.sweep(tx) == 1
-        assert not await chores.told(tx)
+        assert "run sweeper" not in await hands_of.stirs(tx)
     assert len(await claimed(database, 1)) == 1
 
 
@@ -223,7 +223,7 @@ async def test_a_run_that_the_database_refuses_fails_alone(database: Database, d
         ended = "select count(*) from weft.steps where state = 'completed'"
         assert await tx.value(ended) == 4
         await chores.sweep(tx)
-        assert not await chores.told(tx)
+        assert "run sweeper" not in await hands_of.stirs(tx)
 
 
 async def test_a_run_whose_plan_only_another_version_knows_waits_for_that_one_alone(database: Database) -> None:
@@ -272,7 +272,7 @@ async def test_what_others_left_is_taken_along(database: Database) -> None:
     async with database.tx() as tx:
         await settle(tx, [Outcome(second, "completed")])
         assert await tx.value("select state from weft.runs") == "completed"
-        assert not await chores.told(tx)
+        assert "run sweeper" not in await hands_of.stirs(tx)
 
 
 async def test_of_a_batch_the_runs_that_are_free_go_on_and_the_others_are_told(database: Database) -> None:

@@ -15,7 +15,7 @@ BERLIN = {"cron_expression": "30 2 * * *", "timezone": "Europe/Berlin"}
 
 
 async def fire(tx: Tx) -> None:
-    await scheduler.Scheduler().once(tx)
+    await scheduler.once(tx)
 
 
 async def times(tx: Tx) -> list[dt.datetime]:

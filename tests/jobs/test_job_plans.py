@@ -62,7 +62,7 @@ def test_the_due_query_reads_only_due_rows(jobs_url: str) -> None:
 
 
 def test_asking_for_the_next_one_reads_one_entry(jobs_url: str) -> None:
-    found = explain(jobs_url, "next_due_job")
+    found = explain(jobs_url, "stirs")
     assert [one["Actual Rows"] for one in found if one.get("Index Name") == "jobs_due"] == [1]
 
 

@@ -22,7 +22,7 @@ PAYLOAD = '{"task": "report"}'
 
 
 async def fire(tx: Tx) -> int:
-    return await scheduler.Scheduler().once(tx)
+    return await scheduler.once(tx)
 
 
 async def make(tx: Tx, name: str, **given: Any) -> Job:
@@ -212,4 +212,4 @@ async def test_a_run_that_was_asked_for_while_its_dag_was_deleted_ends_too(datab
     async with database.tx() as tx:
         await chores.admit(tx)
         assert await tx.value("select state from weft.runs where id = %(id)s", {"id": late}) == "cancelled"
-        assert await chores.waiting(tx) is False
+        assert "run starter" not in await hands.stirs(tx)

@@ -29,14 +29,12 @@ async def test_a_batch_is_bounded_and_takes_the_oldest_first(tx: Tx) -> None:
 
 
 async def test_the_next_due_task_is_known(tx: Tx) -> None:
-    assert await promote.next_due(tx) is None
+    assert "promoter" not in await hands.stirs(tx)
     await hands.put(tx, delay=120)
     soon = await hands.put(tx, delay=60)
-    due = await promote.next_due(tx)
-    assert due is not None and 50 < due <= 60
+    assert 50 < (await hands.stirs(tx))["promoter"] <= 60
     await hands.make_due(tx, soon)
-    late = await promote.next_due(tx)
-    assert late is not None and late < 0
+    assert (await hands.stirs(tx))["promoter"] < 0
 
 
 async def test_promoting_wakes_the_queues_that_have_work_now(database: Database, database_url: str) -> None:

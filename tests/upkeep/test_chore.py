@@ -13,6 +13,7 @@ from weft.db.database import Database
 from weft.db.tx import Tx
 from weft.upkeep import chore
 from weft.upkeep.chore import Chore
+from weft.upkeep.sight import Sight
 
 ROLE = "scheduler"
 OFTEN = dt.timedelta(milliseconds=1)
@@ -67,7 +68,7 @@ async def test_a_chore_that_fails_is_done_again(database: Database, caplog: pyte
         return 0
 
     failing = Chore(name="failing", every=OFTEN, once=fail_once)
-    task = asyncio.create_task(chore.run(failing, database=database, role=ROLE, term=term))
+    task = asyncio.create_task(chore.run(failing, database=database, role=ROLE, term=term, sight=Sight()))
     await asyncio.wait_for(again.wait(), 5)
     task.cancel()
     assert "chore failing failed" in caplog.text

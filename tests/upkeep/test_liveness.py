@@ -18,6 +18,7 @@ from weft.settle import rescue
 from weft.upkeep import chore, liveness
 from weft.upkeep.chore import Chore
 from weft.upkeep.liveness import Liveness, Memory
+from weft.upkeep.sight import Sight
 
 PROCESS = Path(__file__).parents[1] / "cluster" / "process.py"
 PATIENCE = liveness.PATIENCE.total_seconds()
@@ -126,7 +127,9 @@ async def test_the_tasks_of_a_killed_worker_are_taken_from_it_within_two_seconds
         return done
 
     looking = Chore(name="liveness", every=watch.every, peek=peek, once=once, batch=1000)
-    loop = asyncio.create_task(chore.run(looking, database=database, role=leaders.SCHEDULER, term=term))
+    loop = asyncio.create_task(
+        chore.run(looking, database=database, role=leaders.SCHEDULER, term=term, sight=Sight())
+    )
     worker = await asyncio.create_subprocess_exec(
         sys.executable, str(PROCESS), await database.url(), "worker", stdout=asyncio.subprocess.PIPE
     )

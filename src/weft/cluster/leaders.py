@@ -15,8 +15,8 @@ _FENCE = Lean("fence", SQL.fence)
 
 SCHEDULER = "scheduler"
 LEADER_CLASS = 0x77650002
-LEASE = dt.timedelta(seconds=3)
-"""What the leader's row promises. It only shows; the lock decides and the term fences."""
+LEASE = dt.timedelta(seconds=5)
+"""What the leader's row promises: two beats of one that rests. It only shows; the lock decides and the term fences."""
 
 _IDLE = "5s"
 """How long a leader's transaction may wait for its next statement: less than a node's lease, so that whoever stopped in

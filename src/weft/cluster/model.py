@@ -75,6 +75,8 @@ class Vitals:
 
     asleep: bool | None = None
     handled: dict[str, Any] | None = None
+    busy: bool = False
+    """It holds tasks."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from weft.base import errors, ids, json
 from weft.cluster import leaders
 from weft.cluster.model import LEASE, BeatAnswer, KnownNode, Node, NodeStatus, SeenNode, Sign, Vitals
 from weft.db import statements
+from weft.db.statements import Part
 from weft.db.tx import Tx
 
 SQL = statements.load("weft.cluster")
@@ -20,6 +21,8 @@ QUIET = dt.timedelta(seconds=15)
 """How long after PostgreSQL's own start a missing liveness lock means nothing."""
 
 FORGOTTEN = dt.timedelta(days=7)
+
+STIRS = Part(SQL.stirs, {"liveness_class": LIVENESS_CLASS})
 
 _NOWHERE = ("192.0.2.1", 9)  # TEST-NET: connecting a datagram socket sends nothing, but chooses our address
 
@@ -111,6 +114,7 @@ async def beat(
             "node_id": node_id,
             "status": "draining" if draining else "active",
             "asleep": vitals.asleep,
+            "busy": vitals.busy,
             "handled": None if vitals.handled is None else json.text(vitals.handled, what="handled counts"),
             "role": role,
             "term": term,

@@ -59,9 +59,11 @@ class Pulse:
         self.alone = False
         """No other node works, by the last beat's answer."""
         self.vitals: Callable[[], Vitals] = Vitals
+        """Asked before each beat."""
         self.resting: Callable[[], bool] = lambda: False
         """Whether its node has found nothing to do lately: then an heir is in no hurry."""
-        """Asked before each beat."""
+        self.calm: Callable[[], bool] = lambda: False
+        """Whether its node leads and nothing has happened lately: then it beats no more often than others."""
         self.on_beat: list[Callable[[BeatAnswer], None]] = []
         """Told after each answered beat. Must not block; `answer.revived` means: verify every lease you hold."""
         self._database = database
@@ -244,10 +246,10 @@ class Pulse:
     async def _rest(self, link: _Link) -> bool:
         """Until the next beat is due, or something happens on the connection, or somebody wakes us; not so long for an heir.
         Answers whether to beat."""
-        if self.term is not None:
-            pause = EVERY_LEADING.total_seconds()
-        else:
+        if self.term is None:
             pause = _TERM_PAUSE if self._holding else self._every
+        else:
+            pause = self._every if self.calm() else EVERY_LEADING.total_seconds()
         loop = asyncio.get_running_loop()
         loop.add_reader(link.socket, self._wake.set)
         try:

@@ -39,6 +39,7 @@ beaten as (
     set beat_at = weft.now(),
         status = case when b.status = 'draining' then b.status else %(status)s end,
         asleep = coalesce(%(asleep)s::boolean, n.asleep),
+        busy = %(busy)s,
         handled = coalesce(%(handled)s::jsonb, n.handled)
     from before as b
     where n.id = b.id
@@ -101,6 +102,16 @@ select
     set_config('idle_session_timeout', %(idle)s, false),
     pg_try_advisory_lock(%(liveness_class)s, %(liveness)s);
 
+-- The liveness locks that are held.
+-- piece: held
+select l.objid::bigint as objid
+from pg_locks as l
+where l.locktype = 'advisory'
+    and l.database = (select d.oid from pg_database as d where d.datname = current_database())
+    and l.classid = %(liveness_class)s::oid
+    and l.objsubid = 2
+    and l.granted;
+
 -- Every node that is not given up. A server that just started has dropped everybody's locks: absence means nothing
 -- then. Both times are the server's real clock, whatever weft.now() says.
 -- name: look
@@ -113,16 +124,28 @@ select
     n.liveness is not null as watched
 from weft.nodes as n
 left join (
-    select l.objid::bigint as objid
-    from pg_locks as l
-    where l.locktype = 'advisory'
-        and l.database = (select d.oid from pg_database as d where d.datname = current_database())
-        and l.classid = %(liveness_class)s::oid
-        and l.objsubid = 2
-        and l.granted
+    -- use: held
 ) as held
     on held.objid = n.liveness
 where n.status <> 'dead';
+
+-- What upkeep's one look asks of the nodes (`upkeep/sight.py`): somebody may be gone, or holds tasks and may go at any moment.
+-- name: stirs
+select 'liveness', 0::double precision
+where exists (
+    select
+    from weft.nodes as n
+    left join (
+        -- use: held
+    ) as held
+        on held.objid = n.liveness
+    where n.status <> 'dead'
+        and (
+            n.beat_at + n.lease < weft.now()
+            or (n.busy and n.id <> %(node_id)s::uuid)
+            or (n.liveness is not null and held.objid is null)
+        )
+);
 
 -- Gives nodes up, those that are so already included: the caller rescues in batches and must hold each row, so that
 -- a node which beats meanwhile learns of it after the rescue. One that came back has another key or a fresh beat.

@@ -28,7 +28,9 @@ create table weft.nodes (
     handled jsonb not null default '{}',
     error jsonb,
     -- what a server said of itself through seed 000's DAO: {server_group, service_name, manager, server_ips}
-    server jsonb
+    server jsonb,
+    -- true: it held tasks when it last beat, so whoever leads looks often whether it lives
+    busy boolean not null default false
 )
 with (fillfactor = 50);
 

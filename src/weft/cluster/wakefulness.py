@@ -16,6 +16,7 @@ _WINDOW = 0.2
 _UNDISTURBED = 10.0
 
 _AWAKE_FOR = 1.0
+_POLL_RELIEVED = 60.0
 _POLL_ASLEEP = 1.9
 _POLL_DEAF = 0.5
 _POLL_AWAKE = 0.005
@@ -70,8 +71,11 @@ class Wakefulness:
         """Whether there was no heavy work for a second."""
         return now - self._heavy > _AWAKE_FOR
 
-    def poll(self, *, hears: bool) -> float:
-        """How long to wait for a notification before looking all the same."""
+    def poll(self, *, hears: bool, relieved: bool = False) -> float:
+        """How long to wait for a notification before looking all the same. `relieved`: somebody else in this process looks, and
+        nudges the worker."""
         if not self.asleep:
             return _POLL_AWAKE
+        if relieved:
+            return _POLL_RELIEVED
         return _POLL_ASLEEP if hears else _POLL_DEAF

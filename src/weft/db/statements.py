@@ -12,11 +12,19 @@ import importlib.resources
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from weft.base import errors
 
 _HEAD = re.compile(r"^-- (name|piece): (\w+)\s*$", re.MULTILINE)
 _USE = re.compile(r"^( *)-- use: (\w+)$", re.MULTILINE)
+
+
+class Part(NamedTuple):
+    """Of a statement that somebody else puts together: rows of its own, and what is to be said with it."""
+
+    text: str
+    values: Mapping[str, Any] = {}
 
 
 class Statements:

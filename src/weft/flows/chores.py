@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from weft.base import errors
 from weft.db import statements
+from weft.db.statements import Part
 from weft.db.tx import Tx
-from weft.flows import advance, operate, start
+from weft.flows import advance, operate, start, workflows
 
 SQL = statements.load("weft.flows")
 
@@ -16,10 +17,7 @@ log = logging.getLogger("weft.flows")
 BATCH = 50
 FACTS = 1000
 
-
-async def told(tx: Tx) -> bool:
-    """Whether any run has facts that nobody took."""
-    return bool(await tx.value(SQL.facts_waiting))
+STIRS = Part(SQL.stirs, {"answers_kept": workflows.ANSWERS_KEPT})
 
 
 async def sweep(tx: Tx) -> int:
@@ -50,18 +48,10 @@ async def _carefully(tx: Tx, runs: Sequence[str]) -> int:
         return 1
 
 
-async def waiting(tx: Tx) -> bool:
-    return bool(await tx.value(SQL.created_waiting))
-
-
 async def admit(tx: Tx) -> int:
     """Lets runs in: those that SQL asked for, and those that waited for room."""
     found = [row[0] for row in await tx.rows(SQL.definitions_with_created)]
     return sum([await start.admit(tx, definition) for definition in found])
-
-
-async def late(tx: Tx) -> bool:
-    return bool(await tx.value(SQL.deadline_passed))
 
 
 async def deadlines(tx: Tx) -> int:

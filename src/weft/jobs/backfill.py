@@ -91,10 +91,6 @@ async def cancel(tx: Tx, *, id: uuid.UUID, org: uuid.UUID, actor: str) -> Backfi
     return Backfill(*row)
 
 
-async def any_running(tx: Tx) -> bool:
-    return bool(await tx.value(SQL.any_backfill))
-
-
 class Backfiller:
     """Of one term: goes around all that run, a batch at a time."""
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from weft.base import crash, errors
 from weft.db import arrays, statements
+from weft.db.statements import Part
 from weft.db.tx import Tx
-from weft.jobs import definition, firing, manage
+from weft.jobs import definition, firing
 from weft.jobs.firing import Fire, SetAside
 from weft.jobs.model import Due
 from weft.journal import record
@@ -31,40 +32,18 @@ BATCH = 2000
 MOST = 20_000
 """Executions in one transaction, if some jobs catch up with many."""
 
-_SOONEST = 0.002
-_LOCKED = 0.1
+STIRS = Part(SQL.stirs)
+"""Of the scheduler and the backfiller."""
+
 _OVERLAPS = "the execution before has not ended (overlap: skip)"
 _OVERTAKEN = "a later time of the job took its place (overlap: cancel_previous)"
 
 
-class Scheduler:
-    """Of one term. `peek` says whether a job is due and remembers when the next one is, `once` does a batch."""
-
-    def __init__(self) -> None:
-        self._next: float | None = None
-        self._more = False
-
-    def every(self) -> dt.timedelta:
-        """Until the next job is due, if that is soon; otherwise until the next look."""
-        if self._more:
-            return dt.timedelta(0)
-        longest = manage.LOOKS.total_seconds()
-        soonest = longest if self._next is None else min(max(self._next, _SOONEST), longest)
-        return dt.timedelta(seconds=soonest)
-
-    async def peek(self, tx: Tx) -> bool:
-        self._more = False
-        found = await tx.value(SQL.next_due_job)
-        self._next = None if found is None else float(found)
-        return self._next is not None and self._next <= 0
-
-    async def once(self, tx: Tx) -> int:
-        """A batch of due jobs; answers how many there were."""
-        due = [Due(*row) for row in await tx.rows(SQL.due_jobs, {"take": BATCH})]
-        await _carefully(tx, due)
-        # look again at once, there may be more; but what somebody else has locked is waited for
-        self._next, self._more = _LOCKED, bool(due)
-        return len(due)
+async def once(tx: Tx) -> int:
+    """A batch of due jobs; answers how many there were."""
+    due = [Due(*row) for row in await tx.rows(SQL.due_jobs, {"take": BATCH})]
+    await _carefully(tx, due)
+    return len(due)
 
 
 async def _carefully(tx: Tx, due: Sequence[Due]) -> None:

@@ -64,11 +64,6 @@ async def page(
     return [Entry(*row) for row in await tx.rows(SQL.list_entries, arguments)]
 
 
-async def unsealed(tx: Tx) -> bool:
-    """Whether there is anything to seal."""
-    return bool(await tx.value(SQL.unsealed))
-
-
 async def seal(tx: Tx, *, take: int = BATCH) -> int:
     """Adds a batch of committed entries to the chains of their orgs. 0 if another transaction is just doing that."""
     if not await tx.value(SQL.lock_sealer):

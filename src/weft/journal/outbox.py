@@ -72,11 +72,6 @@ async def post(tx: Tx, *, org: uuid.UUID, topic: str, subject: uuid.UUID, url: s
     return id
 
 
-async def waiting(tx: Tx) -> bool:
-    """Whether something is due."""
-    return bool(await tx.value(SQL.letters_wait))
-
-
 async def take(tx: Tx, *, take: int = BATCH) -> list[Letter]:
     """What is due, held for a while by whoever sends it."""
     return [Letter(*row) for row in await tx.rows(SQL.take_letters, {"take": take, "lease": LEASE})]

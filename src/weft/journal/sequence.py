@@ -2,6 +2,7 @@
 
 from weft.db import statements
 from weft.db.lean import Lean
+from weft.db.statements import Part
 from weft.db.tx import Tx
 
 SQL = statements.load("weft.journal")
@@ -9,6 +10,9 @@ SQL = statements.load("weft.journal")
 _LOCK, _SEQUENCE = Lean("lock_sequencer", SQL.lock_sequencer), Lean("sequence", SQL.sequence)
 
 BATCH = 1000
+
+STIRS = Part(SQL.stirs)
+"""Of the sequencer, the sealer and the outbox."""
 
 
 async def waiting(tx: Tx) -> bool:

@@ -91,6 +91,17 @@ where s.id = any(array(
     limit %(take)s
     for update skip locked));
 
+-- What upkeep's one look asks of the sessions (`upkeep/sight.py`).
+-- name: stirs
+select 'session sweeper', 0::double precision
+where exists (
+    select
+    from weft.live_sessions as s
+    where (s.status in ('connecting', 'connected') and s.seen_at < weft.now() - %(unseen)s::interval)
+        or (s.status = 'reconnecting' and s.seen_at < weft.now() - %(patience)s::interval)
+        or (s.status = 'disconnected' and s.seen_at < weft.now() - %(kept)s::interval)
+);
+
 -- Which of these tables nobody is told about: there is no trigger on them that calls notify_change, ours or the seed's name.
 -- name: unreactive
 select t.name

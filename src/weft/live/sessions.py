@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from weft.db import statements
+from weft.db.statements import Part
 from weft.db.tx import Tx
 
 SQL = statements.load("weft.live")
@@ -21,6 +22,8 @@ PATIENCE = dt.timedelta(minutes=2)
 """How long a session whose socket broke may come back."""
 KEPT = dt.timedelta(hours=1)
 BATCH = 1000
+
+STIRS = Part(SQL.stirs, {"unseen": UNSEEN, "patience": PATIENCE, "kept": KEPT})
 
 
 class New(NamedTuple):

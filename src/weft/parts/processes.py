@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from weft.access import hosts
@@ -94,10 +94,13 @@ class Processes(Connected):
         )  # fmt: skip
         await pulse.start()
         naming = asyncio.create_task(Naming(database, engine, pulse, shorts=self.shorts).run())
-        upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())
+        taker = engine.taker
+        leading = self._upkeep(database, pulse, hub, ready=taker.nudge)
+        taker.relieved = lambda: leading.calm
+        upkeep = asyncio.create_task(leading.run())
         working = asyncio.create_task(worker.run())
         try:
-            with self._eager.working(engine.taker):
+            with self._eager.working(taker):
                 yield worker
         finally:
             naming.cancel()
@@ -184,8 +187,10 @@ class Processes(Connected):
                 known = self._allowed.keep(org, await hosts.of(tx, uuid.UUID(org)), asked=asked)
         return known
 
-    def _upkeep(self, database: Database, pulse: Pulse, hub: Hub) -> Upkeep:
-        return Upkeep(database, pulse, retention=self._retention(), more=aiopslab.CHORES, hub=hub)
+    def _upkeep(self, database: Database, pulse: Pulse, hub: Hub, *, ready: Callable[[], None] = lambda: None) -> Upkeep:
+        return Upkeep(
+            database, pulse, retention=self._retention(), more=aiopslab.CHORES, stirs=[aiopslab.STIRS], hub=hub, ready=ready
+        )
 
     def _retention(self) -> dt.timedelta | None:
         days = self.settings.retention_days

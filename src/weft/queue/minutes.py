@@ -44,11 +44,6 @@ class Ended:
     cancelled: list[int]
 
 
-async def waiting(tx: Tx) -> bool:
-    """Whether a minute is over that was not counted."""
-    return bool(await tx.value(SQL.minutes_waiting, {"margin": MARGIN}))
-
-
 async def once(tx: Tx) -> int:
     """Counts minutes that are over, and looks at what waits now; answers how many rows that made."""
     counted = await tx.run(SQL.count_minutes, {"margin": MARGIN, "most": AT_ONCE})

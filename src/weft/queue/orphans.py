@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.db import statements
+from weft.db.statements import Part
 from weft.db.tx import Tx
+from weft.queue import minutes
 
 SQL = statements.load("weft.queue")
+
+
+def stirs(*, cancel_grace: dt.timedelta) -> Part:
+    """What upkeep looks for among the tasks."""
+    return Part(SQL.stirs, {"cancel_grace": cancel_grace, "margin": minutes.MARGIN})
 
 
 async def of_nodes(tx: Tx, *, nodes: Sequence[str], take: int) -> list[str]:

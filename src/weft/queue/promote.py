@@ -17,12 +17,6 @@ async def once(tx: Tx) -> int:
     return sum(count for _, count in ready)
 
 
-async def next_due(tx: Tx) -> float | None:
-    """Seconds until the next scheduled task is due; negative if it is late, None if there is none."""
-    found = await tx.value(SQL.next_due)
-    return None if found is None else float(found)
-
-
 async def unblock(tx: Tx) -> int:
     """Sweeps keys that have blocked work and room: an enqueue that saw a runner which ended meanwhile waits here."""
     keys = [(org, key) for org, key in await tx.rows(SQL.keys_with_room)]

@@ -20,6 +20,8 @@ BATCH = 1000
 CANCEL_GRACE = dt.timedelta(seconds=30)
 """How long after a cancellation a running task is ended by force, although its worker still beats."""
 
+STIRS = orphans.stirs(cancel_grace=CANCEL_GRACE)
+
 
 async def nodes(tx: Tx, ids: Sequence[str]) -> int:
     """Takes the tasks of dead nodes away from them."""

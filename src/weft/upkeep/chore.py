@@ -1,7 +1,6 @@
 """The one skeleton of every chore: look, do a batch under the fence, rest as long as there is nothing to do."""
 
 import asyncio
-import contextlib
 import dataclasses
 import datetime as dt
 import logging
@@ -10,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from weft.base import crash, errors
 from weft.cluster import leaders
 from weft.db.database import Database
-from weft.db.notify import Hub
 from weft.db.tx import Tx
+from weft.upkeep.sight import Sight
 
 log = logging.getLogger("weft.upkeep")
 
@@ -35,8 +34,8 @@ class Chore:
 
     vital: bool = False
     """It goes on whatever becomes of the connections that others share: it has one of its own."""
-    wake: str | None = None
-    """A channel of the database on which it is told that there is something to do before the pause is over."""
+    told: bool = False
+    """It waits until `sight` has seen something for it, instead of looking again and again."""
     steady: bool = False
     """Having found something is no reason to look again sooner: whoever cannot wait does the same work himself."""
 
@@ -45,21 +44,14 @@ class Chore:
         return self.every() if callable(self.every) else self.every
 
 
-async def run(chore: Chore, *, database: Database, role: str, term: int, hub: Hub | None = None) -> None:
+async def run(chore: Chore, *, database: Database, role: str, term: int, sight: Sight) -> None:
     """Does a chore until cancelled."""
-    told = asyncio.Event()
-    remove = None if hub is None or chore.wake is None else hub.add(chore.wake, lambda _payload: told.set())
-    try:
-        await _again(chore, told, database=database, role=role, term=term)
-    finally:
-        if remove is not None:
-            remove()
-
-
-async def _again(chore: Chore, told: asyncio.Event, *, database: Database, role: str, term: int) -> None:
     pause = 0.0
+    more = False
     while True:
-        told.clear()
+        if chore.told and not more:
+            await sight.due(chore.name)
+        done = 0
         try:
             done = await once(chore, database=database, role=role, term=term)
             pause = rest(
@@ -72,9 +64,16 @@ async def _again(chore: Chore, told: asyncio.Event, *, database: Database, role:
         except Exception:
             log.exception("chore %s failed", chore.name)
             pause = failed(pause)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(pause):
-                await told.wait()
+        more = pause == 0.0
+        if done:
+            sight.happened()
+        if not chore.told:
+            await sight.rest(pause)
+        elif not more:
+            sight.ask(pause)
+            # who found something may be told of more at once; who did not, though told, is not asked as often as all are
+            if not done or chore.steady:
+                await asyncio.sleep(pause)
 
 
 async def once(chore: Chore, *, database: Database, role: str, term: int) -> int:

@@ -67,8 +67,7 @@ class Claimer:
         self._warm = WarmLanes()
         self._special: list[Lane] = []
         self._special_marks: limits.Marks = {}
-        self._unnamed = False  # something else told us to look
-        self._look_now = False
+        self._unnamed = self._look_now = False  # something else told us to look, or to look at all lanes
         self._looked = self._look_cost = self._forgot = 0.0
         self._hungry = True  # the last bulk claim found nothing
         self._turn, self._crowded = 0, False
@@ -78,6 +77,7 @@ class Claimer:
         self._wakefulness = Wakefulness()
         self.hears: Callable[[], bool] = lambda: True
         self.alone: Callable[[], bool] = lambda: True
+        self.relieved: Callable[[], bool] = lambda: False
         self.claims = 0
         self._doubtful: list[str] = []
         self._held: dict[str, int] = {}
@@ -389,7 +389,8 @@ class Claimer:
         self._wakefulness.asleep = asleep
 
     def _pause(self, got: int) -> float:
-        return _POLL_BUSY if got and not self.asleep else self._wakefulness.poll(hears=self.hears())
+        poll = self._wakefulness.poll(hears=self.hears(), relieved=self.relieved())
+        return _POLL_BUSY if got and not self.asleep else poll
 
     async def _wait(self, longest: float) -> None:
         if self._scout.named and not self._flood.is_set():

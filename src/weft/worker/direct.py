@@ -73,7 +73,7 @@ class DatabaseEngine:
 
     def attend(
         self, *, nudge: Callable[[str | None], None], revived: Callable[[], None],
-        handled: Callable[[], dict[str, list[int]]], drain: Callable[[], None],
+        handled: Callable[[], dict[str, list[int]]], busy: Callable[[], bool], drain: Callable[[], None],
     ) -> Callable[[], None]:  # fmt: skip
         def beaten(answer: BeatAnswer) -> None:
             if answer.revived:
@@ -81,7 +81,7 @@ class DatabaseEngine:
             if answer.drain:
                 drain()
 
-        self._pulse.vitals = lambda: Vitals(handled=handled())
+        self._pulse.vitals = lambda: Vitals(handled=handled(), busy=busy())
         self._pulse.on_beat.append(beaten)
         unlisten = self._hub.add("weft_wake", nudge)
 

@@ -58,10 +58,10 @@ class Engine(Protocol):
 
     def attend(
         self, *, nudge: Callable[[str | None], None], revived: Callable[[], None],
-        handled: Callable[[], dict[str, list[int]]], drain: Callable[[], None],
+        handled: Callable[[], dict[str, list[int]]], busy: Callable[[], bool], drain: Callable[[], None],
     ) -> Callable[[], None]:  # fmt: skip
-        """`nudge` is told of work, `revived` that we were taken for dead, `drain` that somebody wants us to stop; answers
-        how to stop that."""
+        """`nudge` is told of work, `revived` that we were taken for dead, `drain` that somebody wants us to stop; `busy`
+        says whether we hold tasks. Answers how to stop that."""
         ...
 
     def lapsed(self, running: Mapping[str, object]) -> list[str]:

@@ -59,7 +59,7 @@ class HttpEngine:
 
     def attend(
         self, *, nudge: Callable[[str | None], None], revived: Callable[[], None],
-        handled: Callable[[], dict[str, list[int]]], drain: Callable[[], None],
+        handled: Callable[[], dict[str, list[int]]], busy: Callable[[], bool], drain: Callable[[], None],
     ) -> Callable[[], None]:  # fmt: skip
         """Nobody calls us: claims wait at the server, and a lease that is lost is told with the next heartbeat. One that is
         to drain gets nothing more from the server."""

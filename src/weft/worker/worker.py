@@ -149,8 +149,9 @@ class Worker:
             other.addFilter(secretive)
         logging.getLogger().addHandler(handler)
         leave = self._engine.attend(
-            nudge=self._claimer.nudge, revived=self._revived, handled=lambda: self._runners.handled, drain=self._told
-        )
+            nudge=self._claimer.nudge, revived=self._revived, handled=lambda: self._runners.handled,
+            busy=lambda: bool(self._runners.running or len(self._buffer)), drain=self._told,
+        )  # fmt: skip
         reporting = asyncio.create_task(self._reporter.run())
         runners = [asyncio.create_task(self._runners.run()) for _ in range(self._concurrency)]
         attending = asyncio.create_task(self._attend())

@@ -5,6 +5,7 @@ import datetime as dt
 from weft.contrib.aiopslab import work
 from weft.contrib.aiopslab.model import FORGOTTEN, KIND
 from weft.db import statements
+from weft.db.statements import Part
 from weft.db.tx import Tx
 from weft.upkeep.chore import Chore
 
@@ -22,7 +23,9 @@ async def forget_workers(tx: Tx) -> int:
     return await tx.run(SQL.forget_workers, {"older": FORGOTTEN})
 
 
+STIRS = Part(SQL.stirs, {"kind": KIND})
+
 CHORES = (
-    Chore(name="aiopslab timeouts", every=dt.timedelta(seconds=5), once=timeouts, batch=BATCH),
+    Chore(name="aiopslab timeouts", every=dt.timedelta(seconds=5), once=timeouts, batch=BATCH, told=True),
     Chore(name="aiopslab worker sweeper", every=dt.timedelta(seconds=3600), once=forget_workers),
 )

@@ -173,6 +173,15 @@ join weft.aiopslab_workers as w
 where t.id = %(id)s and t.org_id = %(org)s and w.id = %(worker_id)s and t.state = 'running'
 for update of t;
 
+-- What upkeep's one look asks of the problems (`upkeep/sight.py`); each that runs has a lease of its own.
+-- name: stirs
+select 'aiopslab timeouts', 0::double precision
+where exists (
+    select
+    from weft.tasks as t
+    where t.lease_until is not null and t.kind = %(kind)s::text and t.claimed_at + t.timeout < weft.now()
+);
+
 -- name: overdue
 select t.id::text
 from weft.tasks as t

@@ -194,12 +194,6 @@ join weft.runs as r
 where r.state not in ('created', 'paused')
 limit %(take)s;
 
--- name: facts_waiting
-select exists (
-    select
-    from weft.run_inbox as i
-);
-
 -- name: definitions_with_created
 with recursive waiting as (
     (
@@ -222,20 +216,6 @@ with recursive waiting as (
 )
 select w.definition_id::text
 from waiting as w;
-
--- name: created_waiting
-select exists (
-    select
-    from weft.runs as r
-    where r.state = 'created'
-);
-
--- name: deadline_passed
-select exists (
-    select
-    from weft.runs as r
-    where r.deadline_at < weft.now() and r.finished_at is null and r.deadline_at is not null
-);
 
 -- name: past_deadline
 select r.id::text, r.org_id::text

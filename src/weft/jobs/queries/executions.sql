@@ -145,9 +145,6 @@ select
 from weft.backfills as b
 where b.id = %(id)s and b.org_id = %(org_id)s;
 
--- name: any_backfill
-select exists (select from weft.backfills as b where b.state = 'RUNNING');
-
 -- With what of their executions has not ended, and the job's times.
 -- name: running_backfills
 select

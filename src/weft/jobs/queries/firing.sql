@@ -1,12 +1,5 @@
 -- The scheduler's statements: many jobs each.
 
--- name: next_due_job
-select extract(epoch from j.due_at - weft.now())::double precision
-from weft.jobs as j
-where j.due_at is not null
-order by j.due_at, j.id
-limit 1;
-
 -- name: due_jobs
 select
     -- what SQL may have written is read one by one: a time or number that Python has no word for spoils only its own job

@@ -18,9 +18,6 @@ limit %(take)s;
 j.id::text, j.org_id::text, to_char(j.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), j.actor, j.action,
 j.object_type, j.object_id, j.before::text, j.after::text, j.request_id
 
--- name: unsealed
-select exists (select from weft.journal as j where j.number is null);
-
 -- Not all of them: somebody who looks wants to know whether the sealer is behind.
 -- name: count_unsealed
 select count(*)

@@ -5,9 +5,6 @@ insert into weft.outbox (org_id, topic, subject, url, body)
 values (%(org_id)s, %(topic)s, %(subject)s, %(url)s, %(body)s)
 returning id;
 
--- name: letters_wait
-select exists (select from weft.outbox as o where o.state = 'waiting' and o.next_at <= weft.now());
-
 -- name: take_letters
 with due as (
     select o.id

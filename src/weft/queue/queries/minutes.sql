@@ -35,10 +35,6 @@ from ended as e
 group by e.org_id, e.minute
 on conflict do nothing;
 
--- name: minutes_waiting
-select u.until < date_trunc('minute', weft.now() - %(margin)s::interval)
-from weft.task_minutes_until as u;
-
 -- name: prune_minutes
 delete from weft.task_minutes as m
 using (

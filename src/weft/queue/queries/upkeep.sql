@@ -25,13 +25,6 @@ select r.queue, count(*)
 from ready as r
 group by r.queue;
 
--- name: next_due
-select extract(epoch from t.run_at - weft.now())::double precision
-from weft.tasks as t
-where t.state = 'scheduled'
-order by t.run_at, t.id
-limit 1;
-
 -- Keys with blocked work and room: an enqueue that saw a runner which ended meanwhile would wait here for ever.
 -- A loose scan over the keys, then one count per key.
 -- name: keys_with_room
