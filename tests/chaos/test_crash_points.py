@@ -89,6 +89,35 @@ UNCOUNTED = "update weft.task_minutes_until set until = until - interval '1 minu
 """A minute for whoever counts what ended: the leaders before have counted all that are over, and the next would have to be
 waited for, longer than a victim is given now and then."""
 
+BLOCKED = """
+    insert into weft.tasks (org_id, kind, queue, lane, state, plain, concurrency, concurrency_key)
+    values ('00000000-0000-7000-8000-000000000001', 'nobody', 'nobody', 'nobody', 'blocked', false, 1, gen_random_uuid())
+    returning id
+"""
+"""Something behind a key that is free, in a queue that nobody serves."""
+LAPSED = """
+    insert into weft.tasks (org_id, kind, queue, lane, state, attempt, claimed_at, node_id, lease_token, lease_until)
+    values ('00000000-0000-7000-8000-000000000001', 'nobody', 'nobody', 'nobody', 'running', 1, now(), gen_random_uuid(),
+        gen_random_uuid(), now())
+    returning id
+"""
+"""Something that a worker over HTTP held and forgot."""
+UNWANTED = """
+    insert into weft.tasks (org_id, kind, queue, lane, cancel_requested_at)
+    values ('00000000-0000-7000-8000-000000000001', 'nobody', 'nobody', 'nobody', now())
+    returning id
+"""
+"""Something that SQL asked to end."""
+UNHEARD = (
+    "insert into weft.messages (run_id, org_id, kind, name) "
+    "values (gen_random_uuid(), '00000000-0000-7000-8000-000000000001', 'signal', 'nobody') returning id"
+)
+"""A word for a run that is not there."""
+ORPHANED = (
+    "insert into weft.live_sessions (id, org_id, node_id, actor, seen_at) "
+    "values (gen_random_uuid(), '00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'test', '2020-01-01') returning id"
+)
+"""A session whose server is gone."""
 FORSAKEN = (
     "insert into weft.runs (org_id, kind, name, state, plan_hash, config) "
     "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody', 'running', repeat('a', 64), "
@@ -101,6 +130,10 @@ PLAN = """
         '{"name": "p", "entry": "m", "blocks": [{"name": "m"}], "format": 1}', 0)
     returning hash
 """
+PLANTED = (
+    NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED, LATE, FORSAKEN, LIMITED, UNCOUNTED, BLOCKED, LAPSED, UNWANTED,
+    UNHEARD, ORPHANED,
+)  # fmt: skip
 AGAIN = 10.0
 """After so long what a victim is to meet is put in its way once more."""
 LEADER = ("lead: before the term", "lead: term taken", *(f"chore: {name}" for name in crash.CHORES))
@@ -178,12 +211,13 @@ async def test_leaders_that_die_in_every_chore_lose_nothing(
             """Something that is due, something to tell of; somebody who died is there already."""
             await witness.enqueue(app, 2)
             await witness.enqueue(app, 1, delay="10ms")
-            for planted in (NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED, LATE, FORSAKEN, LIMITED, UNCOUNTED):
+            for planted in PLANTED:
                 rows(witness.url, planted)
 
         for point in LEADER:
             await meet()
             witness.harmed.add(await die(watched_crowd, point, meet=meet))
+    rows(witness.url, "select weft.cancel(id) from weft.tasks where queue = 'nobody'")
     await watched_crowd.start()
     await witness.all_ended()
     assert await witness.findings() == []

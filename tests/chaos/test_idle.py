@@ -9,8 +9,14 @@ import pytest
 from crowd import Crowd, say, until, value
 from own_server import OwnServer
 
+from weft.cluster import nodes
+
 LINE = re.compile(r"^(\S+ \S+) UTC \[\d+\] LOG:  (?:execute \S+|statement): (.*)", re.MULTILINE)
 ENOUGH = 3
+LOOK = nodes.STIRS.text.partition("\n")[0]
+"""How the leader's one look begins (`upkeep/sight.py`)."""
+CALM = dt.timedelta(seconds=1.5)
+"""Between two looks there is more than this only where nothing happens."""
 
 
 def told(log: str) -> dict[str, list[dt.datetime]]:
@@ -29,7 +35,7 @@ def rate(moments: list[dt.datetime]) -> float:
 async def test_an_idle_worker_asks_less_than_one_question_a_second(
     server: OwnServer, own_crowd: Crowd, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await own_crowd.start("--queues", "nothing")  # leads, which costs more and is not counted
+    await own_crowd.start("--queues", "nothing")  # leads, and is not counted here
     own_crowd.url = psycopg.conninfo.make_conninfo(server.url, options="-c log_statement=all")
     await own_crowd.start("--no-lead")
     await until(lambda: value(server.url, "select count(*) from weft.nodes where asleep") == 2)
@@ -39,4 +45,20 @@ async def test_an_idle_worker_asks_less_than_one_question_a_second(
     )
     rates = {statement: rate(moments) for statement, moments in asked.items()}
     say(capsys, f"an idle worker asks {sum(rates.values()):.2f} questions a second, of {len(rates)} kinds")
+    assert sum(rates.values()) < 1, rates
+
+
+async def test_an_idle_worker_that_leads_asks_no_more_than_that(
+    server: OwnServer, own_crowd: Crowd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def looks(log: str) -> list[dt.datetime]:
+        return next((moments for statement, moments in told(log).items() if statement.startswith(LOOK)), [])
+
+    own_crowd.url = psycopg.conninfo.make_conninfo(server.url, options="-c log_statement=all")
+    await own_crowd.start()
+    await until(lambda: len(found := looks(server.log())) > 1 and found[-1] - found[-2] > CALM)
+    before = len(server.log())
+    await until(lambda: len(looks(server.log()[before:])) >= 5)
+    rates = {statement: rate(moments) for statement, moments in told(server.log()[before:]).items() if len(moments) >= ENOUGH}
+    say(capsys, f"an idle worker that leads asks {sum(rates.values()):.2f} questions a second, of {len(rates)} kinds")
     assert sum(rates.values()) < 1, rates

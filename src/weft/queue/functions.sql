@@ -262,6 +262,9 @@ begin
     insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'INSERT', array[id]);
     if first_state = 'ready' then
         perform weft.wake(the_org, the_lane);
+    elsif first_state = 'scheduled' and due < weft.now() + interval '2 seconds' then
+        -- whoever leads may look no sooner
+        perform pg_notify('weft_jobs', '');
     end if;
 end;
 $$;

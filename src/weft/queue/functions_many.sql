@@ -124,6 +124,8 @@ begin
         insert into weft.change_inbox (table_name, op, ids) values ('tasks', 'INSERT', case when cardinality(made) <= 100 then made end);
         if due <= weft.now() then
             perform weft.wake(the_org, the_lane);
+        elsif due < weft.now() + interval '2 seconds' then
+            perform pg_notify('weft_jobs', '');
         end if;
     end if;
     return query select unnest(made);

@@ -81,13 +81,13 @@ class Sight:
     async def run(self, database: Database, *, node_id: str, more: Sequence[Part] = ()) -> None:
         """Looks until cancelled."""
         while True:
-            began = self._clock()
+            began, asked = self._clock(), time.monotonic()
             self._next = float("inf")
             try:
                 async with database.once() as tx:
                     found = await look(tx, node_id=node_id, calm=self.calm, more=more)
                 self.saw(found)
-                pause = self.pause(self._clock() - began)
+                pause = self.pause(time.monotonic() - asked)
             except errors.WeftError as error:
                 # expected while the database changes; the pulse will notice too
                 log.warning("cannot see what is to do: %s", error)

@@ -73,14 +73,20 @@ with task as (
     from (
         select coalesce(%(run_at)s::timestamptz, weft.now() + coalesce(%(delay)s::interval, interval '0')) as at
     ) as due
-    returning id, org_id, state
+    returning id, org_id, state, run_at
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)
     select 'tasks', 'INSERT', array[t.id]
     from task as t
 )
-select t.id, case when t.state = 'ready' and sleeper.found then pg_notify('weft_wake', t.org_id || ' ' || %(lane)s::text) end
+select
+    t.id,
+    case
+        when t.state = 'ready' and sleeper.found then pg_notify('weft_wake', t.org_id || ' ' || %(lane)s::text)
+        -- whoever leads may look no sooner
+        when t.state = 'scheduled' and t.run_at < weft.now() + interval '2 seconds' then pg_notify('weft_jobs', '')
+    end
 from task as t
 cross join (
     select exists (
@@ -131,7 +137,10 @@ feed as (
 )
 select
     (r.prefix || to_hex(r.low + 1))::uuid,
-    case when r.state = 'ready' and sleeper.found then pg_notify('weft_wake', r.org_id || ' ' || %(lane)s::text) end
+    case
+        when r.state = 'ready' and sleeper.found then pg_notify('weft_wake', r.org_id || ' ' || %(lane)s::text)
+        when r.state = 'scheduled' and r.at < weft.now() + interval '2 seconds' then pg_notify('weft_jobs', '')
+    end
 from run as r
 cross join (
     select exists (
