@@ -115,7 +115,7 @@ UNHEARD = (
 """A word for a run that is not there."""
 ORPHANED = (
     "insert into weft.live_sessions (id, org_id, node_id, actor, seen_at) "
-    "values (gen_random_uuid(), '00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'test', '2020-01-01') returning id"
+    "values (gen_random_uuid(), '00000000-0000-7000-8000-000000000001', gen_random_uuid(), 'me', '2020-01-01') returning id"
 )
 """A session whose server is gone."""
 FORSAKEN = (

@@ -59,6 +59,7 @@ async def test_an_idle_worker_that_leads_asks_no_more_than_that(
     await until(lambda: len(found := looks(server.log())) > 1 and found[-1] - found[-2] > CALM)
     before = len(server.log())
     await until(lambda: len(looks(server.log()[before:])) >= 5)
-    rates = {statement: rate(moments) for statement, moments in told(server.log()[before:]).items() if len(moments) >= ENOUGH}
+    asked = told(server.log()[before:])
+    rates = {statement: rate(moments) for statement, moments in asked.items() if len(moments) >= ENOUGH}
     say(capsys, f"an idle worker that leads asks {sum(rates.values()):.2f} questions a second, of {len(rates)} kinds")
     assert sum(rates.values()) < 1, rates

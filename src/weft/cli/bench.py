@@ -13,7 +13,7 @@ from weft.cli.measuring import Measured
 @click.command(epilog="\b\nExamples:\n  weft bench\n  DATABASE_URL=postgresql://… weft bench --tasks 20000 --yes")
 @click.option("--tasks", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True, metavar="N",
               help="How many to enqueue and run.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(1, 600), default=10.0, show_default=True, metavar="N",
+@click.option("--seconds", type=click.FloatRange(1, 600), default=15.0, show_default=True, metavar="N",
               help="How long to count what an idle worker asks.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="Do not ask before using the database of DATABASE_URL.")
 @output.as_json

@@ -21,6 +21,8 @@ CHUNK = 2000
 _PROBES = 200
 _REST = 3.0
 """Seconds for which sessions may keep their counts to themselves."""
+_CALM = 13.0
+"""Seconds after which a leader rests that has found nothing to do (`upkeep/sight.py`)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,13 +61,15 @@ async def measure(app: App, *, tasks: int, seconds: float, say: Callable[[str], 
         took = time.perf_counter() - began
         await asyncio.sleep(_REST)
         busy, watched = await _transactions(app) - before, time.perf_counter() - began
+        awake = await _rate(app, seconds=_REST / 2)
         say("latency of single tasks")
         delays = sorted([await _delay(app, noop) for _ in range(_PROBES)])
         say(f"idle for {seconds:g} s")
-        await asyncio.sleep(_REST)
+        # a leader goes on looking for a while; who wants only a glance does not want to wait for that
+        await asyncio.sleep(max(min(seconds, _CALM), _REST))
         idle = await _rate(app, seconds=seconds)
     # what went on while we waited for the counts is not the tasks'
-    busy_only = max(busy - idle * (watched - took), 0.0)
+    busy_only = max(busy - awake * (watched - took), 0.0)
     return Measured(
         tasks=tasks, enqueue_per_second=enqueued, drain_per_second=tasks / took,
         latency_median=delays[len(delays) // 2], latency_99=delays[int(len(delays) * 0.99)],

@@ -72,8 +72,8 @@ class Wakefulness:
         return now - self._heavy > _AWAKE_FOR
 
     def poll(self, *, hears: bool, relieved: bool = False) -> float:
-        """How long to wait for a notification before looking all the same. `relieved`: somebody else in this process looks, and
-        nudges the worker."""
+        """How long to wait for a notification before looking all the same. `relieved`: somebody else in this process looks,
+        and nudges the worker."""
         if not self.asleep:
             return _POLL_AWAKE
         if relieved:

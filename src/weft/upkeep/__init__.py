@@ -2,9 +2,11 @@
 
     pulse elected ──▶ every chore of the table, each in its own loop ──▶ pulse deposed: all cancelled at once
 
-    a chore:  peek (one cheap statement) ──yes──▶ transaction: fence(term) → once(tx) → commit ──▶ pause ──┐
-                 ▲                                                                                           │
-                 └───────────────────────────────────────────────────────────────────────────────────────────┘
+    one look for all (`sight.py`) ──told──▶ a chore: transaction: fence(term) → once(tx) → commit ──▶ another look ──┐
+                 ▲                                                                                                    │
+                 └────────────────────────────────────────────────────────────────────────────────────────────────────┘
+
+Chores that nobody can tell go by their own clock, with a `peek` of their own if there is a cheap one.
 
 Invariants. Leadership is an optimisation: each chore is safe if two run it. Every transaction of a chore is fenced by
 the term it was started under, so a leader that was deposed without noticing changes nothing. A chore that fails is
