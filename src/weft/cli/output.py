@@ -70,7 +70,7 @@ async def watch(look: Callable[[], Awaitable[RenderableType]], *, every: float) 
 
 
 async def again(act: Callable[[], Awaitable[None]], *, every: float) -> NoReturn:
-    """Does it, rests, does it. A Ctrl-C that came in the middle of it is heard, even if whoever was at work took no notice."""
+    """Does it, rests, does it. A Ctrl-C in the middle of it is heard, even if whoever was at work took no notice."""
     task = asyncio.current_task()
     while True:
         await act()
