@@ -22,6 +22,7 @@ DRIVERS = {"psycopg", "psycopg_pool", "sqlalchemy", "asyncpg", "psycopg2"}
 BROAD = {
     "api/server.py": "around a request: one that breaks is logged and answered with 500",
     "upkeep/chore.py": "around a chore: one that fails must not stop the others",
+    "upkeep/sight.py": "around the look for all chores: without it none is told of anything",
     "cluster/pulse.py": "around the listeners of a beat, which are other people's code",
     "contrib/aiopslab/child.py": "around the code of a problem, in its own process",
     "flows/advance.py": "around the course of one run: one that breaks must not take the others of its batch down",

@@ -12,6 +12,7 @@ import hands
 from weft.cluster import leaders
 from weft.contrib.aiopslab import chores as aiopslab
 from weft.db.database import Database
+from weft.db.statements import Part
 from weft.db.tx import Tx
 from weft.upkeep import chore, sight, table
 from weft.upkeep.chore import Chore
@@ -273,3 +274,19 @@ async def test_a_task_that_is_due_soon_is_told_of_and_one_that_is_not_is_not(dat
         assert len([note async for note in listener.notifies(timeout=10, stop_after=1)]) == 1, ways
     assert [note async for note in listener.notifies(timeout=0.05)] == []
     await listener.close()
+
+
+async def test_a_look_that_fails_ends_the_calm_and_is_made_again(database: Database, clock: Clock) -> None:
+    seen = Sight(told=told(), hears=lambda: True, clock=clock)
+    clock.ahead += 11
+    seen.saw({})
+    assert seen.calm
+    broken = Part("select 'sequencer', 1 / (select count(*) from weft.change_inbox)::double precision")
+    looking = asyncio.create_task(seen.run(database, node_id=hands.NODE, more=[broken]))
+    async with asyncio.timeout(20):
+        while seen.calm:
+            await asyncio.sleep(0.01)
+        async with database.tx() as tx:
+            await tx.run(WORK["sequencer"])
+        await seen.due("sequencer")
+    looking.cancel()

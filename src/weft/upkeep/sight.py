@@ -88,11 +88,13 @@ class Sight:
                     found = await look(tx, node_id=node_id, calm=self.calm, more=more)
                 self.saw(found)
                 pause = self.pause(time.monotonic() - asked)
-            except errors.WeftError as error:
+            except (errors.Unavailable, errors.OutcomeUnknown, errors.Conflict) as error:
                 # expected while the database changes; the pulse will notice too
                 log.warning("cannot see what is to do: %s", error)
-                self.happened()
-                pause = _AFTER_AN_ERROR
+                pause = self._failed()
+            except Exception:
+                log.exception("cannot see what is to do")
+                pause = self._failed()
             self._next = min(self._next, self._clock() + pause)
             await self._rest(began)
 
@@ -144,6 +146,11 @@ class Sight:
             elif await _wait(self._roused, longest=left):
                 # whoever roused us is not to wait for all that rested
                 await asyncio.sleep(min(left, pause * _FIRST))
+
+    def _failed(self) -> float:
+        """Who sees nothing does not rest either, and what can be done without being told is done."""
+        self.happened()
+        return _AFTER_AN_ERROR
 
     async def _rest(self, began: float) -> None:
         """Until the next look, which somebody may want sooner."""
