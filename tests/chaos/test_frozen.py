@@ -30,7 +30,7 @@ WORKER = (
     "asleep: said", "beat: answered#2",
 )  # fmt: skip
 RUNS = ("advance: decided", "advance: written")
-LEADER = ("lead: before the term", "lead: term taken", "chore: sequencer", "chore: cancellations", "chore: liveness")
+LEADER = ("lead: before the term", "lead: term taken", "chore: sequencer", "chore: strays", "chore: liveness")
 REVIVED = "select count(*) from weft.nodes where pid = %s and status = 'active'"
 
 

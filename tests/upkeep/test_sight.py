@@ -79,8 +79,8 @@ def test_the_look_asks_for_every_chore_that_waits_to_be_told() -> None:
 
 
 async def test_nothing_stirs_in_an_empty_database(tx: Tx) -> None:
-    assert set(await hands.stirs(tx)) <= {"minute counter"}  # a minute may be over since it was made
-    assert await hands.stirs(tx, calm=True) == {}
+    # since it was made minutes may be over
+    assert set(await hands.stirs(tx)) <= {"minute counter"} and set(await hands.stirs(tx, calm=True)) <= {"minute counter"}
 
 
 @pytest.mark.parametrize("name", WORK)

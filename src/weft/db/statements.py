@@ -11,7 +11,7 @@ import functools
 import importlib.resources
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from weft.base import errors
@@ -25,6 +25,12 @@ class Part(NamedTuple):
 
     text: str
     values: Mapping[str, Any] = {}
+
+
+def union(parts: Iterable[Part]) -> Part:
+    """The rows of all of them, by one statement."""
+    texts, values = zip(*parts, strict=True)
+    return Part("\nunion all\n".join(texts), dict(item for said in values for item in said.items()))
 
 
 class Statements:

@@ -15,10 +15,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from weft.base import errors
 from weft.cluster import nodes
+from weft.db import statements
 from weft.db.database import Database
 from weft.db.statements import Part
 from weft.db.tx import Tx
@@ -53,11 +53,8 @@ _AFTER_AN_ERROR = 0.5
 
 async def look(tx: Tx, *, node_id: str, calm: bool = False, more: Sequence[Part] = ()) -> dict[str, float]:
     """Which chores have something to do, and in how many seconds; not later than now if that is negative."""
-    parts = (*PARTS, *more)
-    values: dict[str, Any] = {"node_id": node_id, "calm": calm}
-    for part in parts:
-        values |= part.values
-    return dict(await tx.rows("\nunion all\n".join(part.text for part in parts), values))
+    whole = statements.union([*PARTS, *more])
+    return dict(await tx.rows(whole.text, {**whole.values, "node_id": node_id, "calm": calm}))
 
 
 class Sight:
