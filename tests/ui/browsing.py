@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import playwright.sync_api as playwright
 import psycopg
 import pytest
+from bench import chromium
 from stage import Stage
 
 import fresh_database
@@ -33,7 +34,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 DIST = ROOT / "src" / "weft" / "web" / "dist"
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
-CHROMIUM = "/usr/bin/chromium"
+SWITCHES = [
+    "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+]  # fmt: skip
 PATIENCE = 60_000
 """Milliseconds after which a test gives up; on a busy machine anything may take ten seconds."""
 
@@ -44,8 +47,8 @@ playwright.expect.set_options(timeout=PATIENCE)
 
 def lacking() -> str | None:
     """Why the browser cannot be used here."""
-    if not Path(CHROMIUM).exists():
-        return f"there is no {CHROMIUM}: apt-get install chromium"
+    if chromium.found() is None:
+        return chromium.LACKING
     if not (DIST / "index.html").exists():
         return "the UI was not built: make ui"
     if not AXE.exists():
@@ -189,8 +192,7 @@ class Seen:
 def browser(url: str, key: str | None) -> Iterator[Seen]:
     """Chromium, logged in unless there is no key."""
     with playwright.sync_playwright() as started:
-        switches = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=switches)
+        launched = started.chromium.launch(executable_path=chromium.found(), args=SWITCHES)
         opened = launched.new_context(base_url=url, viewport={"width": 1280, "height": 800})
         if key is not None:
             log_in(opened, key)
