@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from bench import chromium
 from stage import Stage
 
 import fresh_database
+import nursery
 from weft.access import keyring, keys
 from weft.access.keys import KeyRole
 from weft.base import config, ids
@@ -66,11 +66,10 @@ def lacking() -> str | None:
 @contextlib.contextmanager
 def serving(env: dict[str, str], *, worker: bool = True) -> Iterator[str]:
     """The stage's server, with its worker or without; answers its address. Stopped and waited for at the end."""
-    command = [sys.executable, "stage_process.py", *(["worker"] if worker else [])]
     # into a file: nobody reads a pipe for as long as it may write
     with tempfile.TemporaryFile("w+b") as said:
         environ = {**os.environ, "PYTHONUNBUFFERED": "1", "WEFT_SECRET_KEY": keyring.generate(), **env}
-        process = subprocess.Popen(command, cwd=HERE, env=environ, stdout=said, stderr=subprocess.STDOUT)
+        process = nursery.begin(HERE / "stage_process.py", *(["worker"] if worker else []), env=environ, out=said.fileno())
 
         def ready() -> re.Match[str] | None:
             text = os.pread(said.fileno(), 1_000_000, 0).decode(errors="replace")
