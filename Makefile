@@ -57,8 +57,8 @@ test: $(if $(ARGS)$(WEFT_TEST_SERVER),$(STAMP),test-15)
 	$(if $(ARGS)$(WEFT_TEST_SERVER),,$(BIN)/python scripts/ui.py test)
 	@$(if $(ARGS),,$(COLLECT))
 	$(PYTEST) $(ARGS)
-	@command -v chromium >/dev/null || \
-	  printf '\n*** NOT TESTED: the web UI in a real browser. apt-get install chromium\n\n'
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || \
+	  printf '\n*** NOT TESTED: the web UI in a real browser. apt-get install chromium-headless-shell (or chromium)\n\n'
 	@command -v pgbouncer >/dev/null || \
 	  printf '\n*** NOT TESTED: a pooler in transaction mode. apt-get install pgbouncer\n\n'
 

@@ -15,10 +15,10 @@ import httpx2
 import psycopg
 from playwright import sync_api
 
+from bench import chromium
 from bench.errors import Stalled
 from bench.scenarios.measurement import Line, percentile
 
-CHROMIUM = "/usr/bin/chromium"
 DIST = Path(__file__).parent.parent / "src" / "weft" / "web" / "dist" / "index.html"
 PAGES = {"queue": "the queue page", "runs": "the list of runs", "run": "the run page"}
 LINES = (
@@ -66,8 +66,8 @@ SEEN = "([text, since]) => noted.find((one) => one[0] === text && one[1] >= sinc
 
 def lacking() -> str | None:
     """Why it cannot be measured here."""
-    if not Path(CHROMIUM).exists():
-        return f"there is no {CHROMIUM}"
+    if chromium.found() is None:
+        return chromium.LACKING
     return None if DIST.exists() else "the UI was not built (make ui)"
 
 
@@ -83,8 +83,9 @@ def measure(url: str, *, address: str, key: str, changes: int) -> dict[str, floa
         sync_api.sync_playwright() as started,
     ):
         client.post("/v1/dags", json=_DAG).raise_for_status()
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        context = chromium.new_context(viewport={"width": 1280, "height": 800})
+        switches = ["--no-sandbox", "--disable-dev-shm-usage"]
+        launched = started.chromium.launch(executable_path=chromium.found(), args=switches)
+        context = launched.new_context(viewport={"width": 1280, "height": 800})
         context.request.post(f"{address}/v1/login", data={"credential": key}, headers={"origin": address})
         page = context.new_page()
         page.set_default_timeout(TIMEOUT)
@@ -98,7 +99,7 @@ def measure(url: str, *, address: str, key: str, changes: int) -> dict[str, floa
             values[f"pixel_{name}_p95_ms"] = percentile(delays, 0.95)
             values[f"pixel_{name}_max_ms"] = max(delays)
         values["graph_p50_ms"] = percentile(_paints(page, client, address=address), 0.50)
-        chromium.close()
+        launched.close()
     return values
 
 

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ PROGRAM = Path(__file__).parent / "nursery_process.py"
 NOTHING = os.open(os.devnull, os.O_RDWR)
 AT_BIRTH = ("PYTHON", "LC_", "LANG", "LD_")
 """What Python and the loader ask for when they start."""
+DIED = "the nursery died; see what it said"
 
 
 class Forked:
@@ -57,6 +59,50 @@ class Forked:
 Process = asyncio.subprocess.Process | Forked
 
 
+class Begun:
+    """The same without a loop; the part of `subprocess.Popen` that is asked for here."""
+
+    def __init__(self, fate: int) -> None:
+        self.returncode: int | None = None
+        # unbuffered: what is read ahead no `select` would know of
+        self._fate = os.fdopen(fate, "rb", buffering=0)
+        self.pid = int(self._told())
+
+    def _told(self) -> bytes:
+        line = self._fate.readline()
+        assert line, DIED
+        return line
+
+    def poll(self) -> int | None:
+        if self.returncode is None and select.select([self._fate], [], [], 0)[0]:
+            self._learn()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._fate], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+            self._learn()
+        assert self.returncode is not None
+        return self.returncode
+
+    def _learn(self) -> None:
+        self.returncode = int(self._told())
+        self._fate.close()
+
+    def terminate(self) -> None:
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        # one that has just ended is heard of a moment later
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
 class _Nursery:
     """One per test process; it ends when this one does, however."""
 
@@ -68,11 +114,24 @@ class _Nursery:
                 stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )  # fmt: skip
 
-    def fork(self, wish: Mapping[str, object], descriptors: Sequence[int]) -> None:
-        with tempfile.TemporaryFile() as written:  # longer than a message may be
-            written.write(json.dumps(wish).encode())
-            written.seek(0)
-            socket.send_fds(self._ours, [b"!"], [written.fileno(), *descriptors])
+    def ask(
+        self, arguments: Sequence[str], given: Sequence[int], *, env: Mapping[str, str], cwd: Path | None,
+        program: Path | None,
+    ) -> int:  # fmt: skip
+        """For a child with these descriptors; answers where its pid and then its exit code can be read, a line each."""
+        wish = {
+            "arguments": list(arguments), "env": dict(env), "cwd": str(cwd or Path.cwd()),
+            "program": program and str(program),
+        }  # fmt: skip
+        fate, fate_end = os.pipe()
+        try:
+            with tempfile.TemporaryFile() as written:  # longer than a message may be
+                written.write(json.dumps(wish).encode())
+                written.seek(0)
+                socket.send_fds(self._ours, [b"!"], [written.fileno(), *given, fate_end])
+        finally:
+            os.close(fate_end)
+        return fate
 
 
 _nurseries: list[_Nursery] = []
@@ -92,24 +151,27 @@ async def fork(
     program: Path | None = None, stderr: int | None = None,
 ) -> Forked:  # fmt: skip
     """`weft …`, or another program, its output and errors in one stream unless there is somewhere else for these."""
-    if not _nurseries:
-        _nurseries.append(_Nursery())
     out, out_end = os.pipe()
-    fate, fate_end = os.pipe()
     try:
-        wish = {
-            "arguments": list(arguments), "env": dict(env), "cwd": str(cwd or Path.cwd()),
-            "program": program and str(program),
-        }  # fmt: skip
-        errors = out_end if stderr is None else stderr
-        await asyncio.to_thread(_nurseries[0].fork, wish, [NOTHING if stdin is None else stdin, out_end, errors, fate_end])
+        given = [NOTHING if stdin is None else stdin, out_end, out_end if stderr is None else stderr]
+        fate = await asyncio.to_thread(_the_one().ask, arguments, given, env=env, cwd=cwd, program=program)
     finally:
         os.close(out_end)
-        os.close(fate_end)
     told = await _reader(fate)
     pid = await told.readline()
-    assert pid, "the nursery died; see what it said"
+    assert pid, DIED
     return Forked(await _reader(out), told, int(pid))
+
+
+def begin(program: Path, *arguments: str, env: Mapping[str, str], out: int) -> Begun:
+    """A program for those who have no loop, in its own folder; what it says goes to `out`."""
+    return Begun(_the_one().ask(arguments, [NOTHING, out, out], env=env, cwd=program.parent, program=program))
+
+
+def _the_one() -> _Nursery:
+    if not _nurseries:
+        _nurseries.append(_Nursery())
+    return _nurseries[0]
 
 
 async def _reader(descriptor: int) -> asyncio.StreamReader:

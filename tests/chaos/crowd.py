@@ -127,8 +127,8 @@ async def ended(process: nursery.Process, *, within: float = LONG) -> int:
     return process.returncode
 
 
-async def until(question: Callable[[], Awaitable[Any] | Any], *, within: float = LONG) -> Any:
-    """The first answer that is true."""
+async def until(question: Callable[[], Awaitable[Any] | Any], *, within: float = LONG, pause: float = 0.05) -> Any:
+    """The first answer that is true. Whoever asks more often takes the time of those it waits for."""
     deadline = time.monotonic() + within
     while True:
         answer = question()
@@ -137,7 +137,7 @@ async def until(question: Callable[[], Awaitable[Any] | Any], *, within: float =
         if answer:
             return answer
         assert time.monotonic() < deadline, f"not so within {within} s"
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(pause)
 
 
 def rows(url: str, statement: str, *arguments: Any) -> list[tuple[Any, ...]]:
@@ -180,7 +180,7 @@ async def finished(url: str, count: int, *, within: float = LONG) -> None:
 async def seasoned(url: str) -> None:
     """Waits until the server is old enough for a missing liveness lock to mean something."""
     asked = "select statement_timestamp() - pg_postmaster_start_time() > interval '15.5 seconds'"
-    await until(lambda: value(url, asked))
+    await until(lambda: value(url, asked), pause=0.25)
 
 
 def say(capsys: Any, text: str) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,9 +20,11 @@ from urllib.parse import urlsplit
 import playwright.sync_api as playwright
 import psycopg
 import pytest
+from bench import chromium
 from stage import Stage
 
 import fresh_database
+import nursery
 from weft.access import keyring, keys
 from weft.access.keys import KeyRole
 from weft.base import config, ids
@@ -33,19 +34,28 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 DIST = ROOT / "src" / "weft" / "web" / "dist"
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
-CHROMIUM = "/usr/bin/chromium"
+SWITCHES = [
+    "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+    # a page is looked at for a second or two: what is compiled for a long life, or collected early, costs more than it saves
+    "--js-flags=--no-opt --no-maglev --min-semi-space-size=16",
+    # a test's window is new; its process need not be
+    "--renderer-process-limit=1",
+]  # fmt: skip
 PATIENCE = 60_000
 """Milliseconds after which a test gives up; on a busy machine anything may take ten seconds."""
 
 LINK = "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')) }"
+FOUND = """([within, how]) => axe.run(document.querySelector(within), how).then((all) => all.violations
+    .filter((one) => ['serious', 'critical'].includes(one.impact))
+    .map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)}`))"""
 
 playwright.expect.set_options(timeout=PATIENCE)
 
 
 def lacking() -> str | None:
     """Why the browser cannot be used here."""
-    if not Path(CHROMIUM).exists():
-        return f"there is no {CHROMIUM}: apt-get install chromium"
+    if chromium.found() is None:
+        return chromium.LACKING
     if not (DIST / "index.html").exists():
         return "the UI was not built: make ui"
     if not AXE.exists():
@@ -56,11 +66,10 @@ def lacking() -> str | None:
 @contextlib.contextmanager
 def serving(env: dict[str, str], *, worker: bool = True) -> Iterator[str]:
     """The stage's server, with its worker or without; answers its address. Stopped and waited for at the end."""
-    command = [sys.executable, "stage_process.py", *(["worker"] if worker else [])]
     # into a file: nobody reads a pipe for as long as it may write
     with tempfile.TemporaryFile("w+b") as said:
         environ = {**os.environ, "PYTHONUNBUFFERED": "1", "WEFT_SECRET_KEY": keyring.generate(), **env}
-        process = subprocess.Popen(command, cwd=HERE, env=environ, stdout=said, stderr=subprocess.STDOUT)
+        process = nursery.begin(HERE / "stage_process.py", *(["worker"] if worker else []), env=environ, out=said.fileno())
 
         def ready() -> re.Match[str] | None:
             text = os.pread(said.fileno(), 1_000_000, 0).decode(errors="replace")
@@ -166,10 +175,10 @@ class Seen:
         # the page's policy runs no foreign script; the debugger's own door does
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE.read_text() + "; undefined")
-        how = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
-        found = self.page.evaluate("([within, how]) => axe.run(document.querySelector(within), how)", [within, how])
-        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in serious]
+        # only what is found leaves the page: the rest would be put into words, sent twice and thrown away
+        how = {"reporter": "no-passes", **({"runOnly": list(rules)} if rules else {})}
+        found: list[str] = self.page.evaluate(FOUND, [within, how])
+        return found
 
     def _said(self, said: playwright.ConsoleMessage) -> None:
         text = f"{said.text} ({said.location['url']})"
@@ -189,8 +198,7 @@ class Seen:
 def browser(url: str, key: str | None) -> Iterator[Seen]:
     """Chromium, logged in unless there is no key."""
     with playwright.sync_playwright() as started:
-        switches = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=switches)
+        launched = started.chromium.launch(executable_path=chromium.found(), args=SWITCHES)
         opened = launched.new_context(base_url=url, viewport={"width": 1280, "height": 800})
         if key is not None:
             log_in(opened, key)

@@ -14,7 +14,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+# where the tests' own modules are, and `bench`
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import playwright.sync_api as playwright
 import psycopg
