@@ -1,7 +1,7 @@
 """Which Chromium looks at the pages, for the benchmark and for the tests in tests/ui.
 
-Chromium's own build for working without a window comes first: the same engine, of the same version, and a sixth less
-processor time for the whole of these tests. Not every distribution has it, so the whole browser will do.
+Chromium's own build for working without a window comes first: the same engine, of the same version, with less beside it.
+Not every distribution has it, so the whole browser will do.
 """
 
 from pathlib import Path
