@@ -27,7 +27,7 @@ from weft.db.database import Database
 from weft.db.tx import Tx
 
 in_memory.settle_in()
-# The HTTP library asks for it at each request to an application in this process, and Python then looks through all its folders
+# The HTTP library asks for it at each request to an application in this process, and Python then looks through all folders
 # for what is not installed: a tenth of the request. What is None here is known not to be there.
 if importlib.util.find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
