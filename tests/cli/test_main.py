@@ -77,6 +77,22 @@ print([name for name in ("weft.app", "weft.api", "psycopg", "starlette", "uvicor
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_command_on_the_local_database_imports_its_own_area_of_the_api(database_url: str) -> None:
+    program = """
+import sys
+from weft.cli import main
+try:
+    main.weft(["queues", "list"])
+except SystemExit as ended:
+    assert not ended.code
+print([name for name in sys.modules if name in ("weft.app", "weft.afl.compiling", "weft.contrib.aiopslab.application")])
+print([name for name in ("queues", "dags", "jobs", "flows", "worker_protocol") if f"weft.api.{name}" in sys.modules])
+"""
+    env = {**os.environ, "XDG_CONFIG_HOME": "/nonexistent/weft-tests", "DATABASE_URL": database_url}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30, env=env)
+    assert done.stdout.splitlines()[-2:] == ["[]", "['queues']"]
+
+
 @pytest.mark.parametrize("name", [name for name in main.COMMANDS if name not in TALKERS])
 async def test_every_other_command_needs_nothing_that_only_others_import(name: str) -> None:
     """The tests of commands fork from a process that has imported all of them (nursery.py)."""

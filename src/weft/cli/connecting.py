@@ -106,7 +106,7 @@ async def here(app: Any = None, *, org: str | None = None) -> AsyncIterator[Clie
     # imported only here: a command that talks to a server far away needs none of it
     local = importlib.import_module("weft.cli.local")
     async with (
-        local.application(app, org=org, actor=actor()) as application,
+        local.application(app, queries=app and app.queries, org=org, actor=actor()) as application,
         Client(HERE, transport=application, tries=1) as client,
     ):
         yield client
