@@ -93,8 +93,8 @@ def _catalog(url: str, query: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("what", CATALOGS)
-def test_a_fresh_schema_equals_a_migrated_one(fresh_url: str, database_url: str, what: str) -> None:
-    made, migrated = _catalog(fresh_url, CATALOGS[what]), _catalog(database_url, CATALOGS[what])
+def test_a_fresh_schema_equals_a_migrated_one(fresh_url: str, untouched_url: str, what: str) -> None:
+    made, migrated = _catalog(fresh_url, CATALOGS[what]), _catalog(untouched_url, CATALOGS[what])
     assert made and made == migrated
 
 
