@@ -4,8 +4,10 @@ WEFT_TEST_SERVER (a superuser's connection string) runs the tests on another ser
 """
 
 import asyncio
+import importlib.util
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -20,11 +22,16 @@ from order import pytest_collection_finish, pytest_collection_modifyitems  # noq
 from second_try import pytest_itemcollected, pytest_sessionstart, pytest_terminal_summary  # noqa: F401 (hooks)
 from watchdog import pytest_configure, pytest_runtest_protocol  # noqa: F401 (hooks)
 from weft.base import config
-from weft.db import embedded, migrate
+from weft.db import connect, embedded, migrate, wire
 from weft.db.database import Database
 from weft.db.tx import Tx
+from weft.db.wire import Watched
 
 in_memory.settle_in()
+# The HTTP library asks for it at each request to an application in this process, and Python then looks through all folders
+# for what is not installed: a tenth of the request. What is None here is known not to be there.
+if importlib.util.find_spec("sniffio") is None:
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 
 @pytest.fixture(scope="session")
@@ -83,14 +90,30 @@ def untouched_url(server_url: str, template: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def lent(untouched_url: str) -> Iterator[list[Watched]]:
+    """The connection of `tx`, if there is one already: what one test had planned the next one need not plan again."""
+    kept: list[Watched] = []
+    yield kept
+    for connection in kept:
+        connection.pgconn.finish()
+
+
 @pytest.fixture
-async def tx(untouched_url: str) -> AsyncIterator[Tx]:
+async def tx(untouched_url: str, lent: list[Watched]) -> AsyncIterator[Tx]:
     """One transaction on a database that is as if it were fresh. At the end everything is checked that a commit would check,
     and undone: the next one finds nothing of it. Whoever needs a second connection opens a transaction of `database`."""
-    untouched = Database(config.Settings(database_url=untouched_url))
-    async with untouched.tx() as opened:
+    connection = lent.pop() if lent else await connect.connect(untouched_url, purpose="work")
+    async with connection.transaction():
+        opened = Tx(connection)
         yield opened
-        if opened.connection.info.transaction_status == pq.TransactionStatus.INTRANS:
-            await opened.connection.execute("set constraints all immediate")
+        if connection.info.transaction_status == pq.TransactionStatus.INTRANS:
+            await connection.execute("set constraints all immediate")
         raise psycopg.Rollback
-    await untouched.close()
+    wire.unwatch(connection)
+    if connection.info.transaction_status == pq.TransactionStatus.IDLE:
+        # what a session keeps beyond its transactions
+        await connection.execute("select pg_advisory_unlock_all()")
+        lent.append(connection)
+    else:
+        await connection.close()

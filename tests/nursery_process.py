@@ -17,6 +17,7 @@ import time
 from typing import Any, Never
 
 import weft.cli
+from weft.api import routes
 from weft.base import config, crash
 
 
@@ -79,13 +80,15 @@ def _become(wish: int, stdin: int, out: int, err: int) -> dict[str, Any]:
 
 
 def _import_commands() -> None:
-    """All but those that read settings while they are imported: these are the child's own."""
+    """All but those that read settings while they are imported: these are the child's own. And what commands import
+    when they ask an application in their own process."""
     load = config.load
     config.load = _refuse  # type: ignore[assignment]
     for module in pkgutil.iter_modules(weft.cli.__path__, "weft.cli."):
         if not module.name.endswith("__main__"):
             with contextlib.suppress(_TooEarly):
                 importlib.import_module(module.name)
+    routes.operations()
     config.load = load
 
 

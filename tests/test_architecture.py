@@ -1,6 +1,7 @@
 """The house keeps its shape: who may import whom, how long a file may be, what a name may not be called."""
 
 import ast
+import functools
 import shutil
 import subprocess
 import sys
@@ -51,7 +52,8 @@ def _modules() -> list[Path]:
     return list(_files("src/weft", endings=(".py",)))
 
 
-def _imports(path: Path) -> set[str]:
+@functools.cache
+def _imports(path: Path) -> frozenset[str]:
     """Every module a file imports, anywhere in it, type-checking blocks included."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -61,7 +63,7 @@ def _imports(path: Path) -> set[str]:
             assert node.level == 0, f"{path} imports relatively"
             found.add(str(node.module))
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def _folder(path: Path) -> str:
@@ -113,6 +115,7 @@ def test_nothing_is_named_after_nothing() -> None:
     assert [path for path in _files("src", "tests", "bench", endings=(".py",)) if path.stem in NOT_NAMES] == []
 
 
+@functools.cache
 def _broad_handlers(path: Path) -> list[ast.ExceptHandler]:
     """`except Exception`, `except BaseException` and bare `except` that do not raise again."""
     found = []

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from lab import NOWHERE, PROBLEM, Lab, refused
 
+from each import each
+
 FULL = {
     "problem_id": PROBLEM, "agent_config": {"model": "m", "temperature": 0.2}, "max_steps": 12, "timeout_minutes": 45,
     "callback_url": "https://example.com/done?x=1", "metadata": {"team": "sre"}, "priority": 9,
@@ -160,7 +162,7 @@ async def test_a_cursor_goes_on_where_the_page_ended_whatever_is_submitted_meanw
     assert found == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     ["limit=0", "limit=101", "limit=x", "limit=", "offset=-1", "status=done", "status=PENDING", "sort=name", "sort=",
      "sort=created_at,created_at,priority", "page=1", "status=pending&status=failed", "problem_id=", "cursor=x",

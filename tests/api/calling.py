@@ -47,8 +47,22 @@ class Caller:
         return await self.ask("DELETE", path, **how)
 
 
-async def caller(database: Database, **built: Any) -> Caller:
-    """A caller of an application on this database, with a key of every role in two orgs."""
+@dataclasses.dataclass(frozen=True)
+class People:
+    """Who there is in a database: a key of every role in two orgs."""
+
+    keys: dict[str, str]
+    other_org: uuid.UUID
+    template: str = ""
+    """The database that others can be copied from, with all of them."""
+
+    def caller(self, database: Database, **built: Any) -> Caller:
+        """Who calls an application on a database where they are."""
+        return Caller(client(database, **built), self.keys, self.other_org)
+
+
+async def settle(database: Database) -> People:
+    """Makes them there."""
     made: dict[str, str] = {}
     async with database.tx() as tx:
         await hands.lead(tx)
@@ -56,7 +70,12 @@ async def caller(database: Database, **built: Any) -> Caller:
         for org, prefix in ((ids.DEFAULT_ORG, ""), (other, "other:")):
             for role in ROLES:
                 _, made[prefix + role] = await keys.create(tx, org=org, name=role, role=role, actor="test")  # type: ignore[arg-type]
-    return Caller(client(database, **built), made, other)
+    return People(made, other)
+
+
+async def caller(database: Database, **built: Any) -> Caller:
+    """A caller of an application on this database, with a key of every role in two orgs."""
+    return (await settle(database)).caller(database, **built)
 
 
 def client(database: Database, **built: Any) -> httpx2.AsyncClient:

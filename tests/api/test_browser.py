@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from calling import Caller, caller, code
+from calling import Caller, People, caller, code
 
 from each import each
 from weft.access.principal import Principal
@@ -23,8 +23,8 @@ async def session(text: str) -> Principal:
 
 
 @pytest.fixture
-async def api(database: Database) -> AsyncIterator[Caller]:
-    made = await caller(database, rules=Rules(frozenset({"weft", "localhost"})), sessions=session)
+async def api(database: Database, people: People) -> AsyncIterator[Caller]:
+    made = people.caller(database, rules=Rules(frozenset({"weft", "localhost"})), sessions=session)
     yield made
     await made.client.aclose()
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from calling import Caller, code
 
+from each import each
 from weft.access import secrets
 from weft.api import audit, pages, tasks, worker_types
 from weft.api.operation import MAX_BODY
@@ -131,7 +131,7 @@ async def ask(api: Caller, request: Request) -> Any:
     return await api.ask(request.method, request.path, role=request.role, headers=request.headers, **how)
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@each("name", LIMITS)
 async def test_what_is_at_the_limit_is_taken_and_what_is_above_is_refused(api: Caller, name: str) -> None:
     most, make, refused = LIMITS[name]
     at = await ask(api, make(most))

@@ -10,6 +10,7 @@ import pytest
 from calling import Caller, code
 
 import hands
+from each import each
 from weft.access import orgs
 from weft.base import ids
 from weft.db.database import Database
@@ -103,7 +104,7 @@ async def test_seed_002_get_execution_details(api: Caller, database: Database) -
     assert (lines.status_code, lines.json()) == (200, {"items": [], "next_cursor": None})
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "status", "expected", "said"),
     [
         ({"cron_expression": "61 9 * * *"}, 400, "INVALID_CRON", "position 1: minute 61 is not 0 to 59"),

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import AsyncIterator
 
 import pytest
-from calling import Caller, caller, code
+from calling import Caller, People, caller, code
 
 from weft.access import rates
 from weft.access.bucket import Limit
@@ -41,8 +41,8 @@ def shares(*, key: Limit, org: Limit) -> Shares:
 
 
 @pytest.fixture
-async def api(database: Database) -> AsyncIterator[Caller]:
-    made = await caller(database, shares=shares(key=Limit(SLOW, 5), org=Limit(SLOW, 8)))
+async def api(database: Database, people: People) -> AsyncIterator[Caller]:
+    made = people.caller(database, shares=shares(key=Limit(SLOW, 5), org=Limit(SLOW, 8)))
     yield made
     await made.client.aclose()
 

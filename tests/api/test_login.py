@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
-from calling import Caller, caller, code
+from calling import Caller, People, code
 
 from weft.access import keys, logins, users
 from weft.access.principal import Principal
@@ -15,10 +15,10 @@ from weft.db.database import Database
 
 
 @pytest.fixture
-async def api(database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Caller]:
+async def api(database: Database, people: People, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Caller]:
     """An application that remembers no credential."""
     monkeypatch.setattr(credentials, "REMEMBERED", 0.0)
-    made = await caller(database)
+    made = people.caller(database)
     yield made
     await made.client.aclose()
 

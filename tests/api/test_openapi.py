@@ -8,6 +8,7 @@ import pytest
 from calling import Caller
 
 import rest_page
+from each import each
 from weft.access import orgs
 from weft.api import openapi, policy, routes
 from weft.api import tasks as tasks_api
@@ -48,6 +49,24 @@ def test_every_operation_is_in_the_document_with_its_roles_and_errors() -> None:
             assert set(written["x-roles"]) == policy.ACTIONS[one.action]
     ids = [openapi.operation_id(one) for one in OPERATIONS.values()]
     assert len(set(ids)) == len(ids)
+
+
+def test_the_areas_of_a_route_file_are_those_of_its_paths() -> None:
+    for file, areas in routes.FILES.items():
+        assert sorted(areas) == sorted({routes.area(one.path) for one in routes.operations([file])}), file
+    # a parameter there would be an area of its own for each of its values
+    assert not [one for areas in routes.FILES.values() for one in areas if "{" in one]
+
+
+@each("name", OPERATIONS)
+async def test_a_part_of_the_api_has_what_is_near(name: str) -> None:
+    near = routes.near(OPERATIONS[name].template.format(**dict.fromkeys(OPERATIONS[name].parameters, "x/y")))
+    assert name in {one.name for one in routes.operations(near)}
+
+
+def test_whoever_asks_for_the_document_has_all_of_it() -> None:
+    assert routes.near("/v1/openapi.json") == list(routes.FILES)
+    assert routes.near("/v1/nothing") == routes.near("/") == routes.near("") == []
 
 
 def test_nothing_refers_to_what_is_not_there() -> None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import pytest
 from calling import Caller, code
 
+from each import each
 from weft.base import ids
 from weft.db.database import Database
 
@@ -125,7 +125,7 @@ async def test_nobody_gives_away_more_than_they_have(api: Caller) -> None:
     assert [one["slug"] for one in (await api.get("/v1/orgs", role="operator")).json()["items"]] == ["a", "default", "other"]
 
 
-@pytest.mark.parametrize(
+@each(
     "scope", ["task", "task.", ".read", "task.destroy", "nothing.*", "*", "*.*", "Task.read", "task.read "]
 )
 async def test_a_scope_that_holds_nothing_is_refused(api: Caller, scope: str) -> None:

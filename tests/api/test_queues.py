@@ -2,10 +2,10 @@
 
 import asyncio
 
-import pytest
 from calling import Caller, code
 
 import hands
+from each import each
 from hands import ORG
 from weft.base import ids
 from weft.db.database import Database
@@ -122,7 +122,7 @@ async def test_an_org_steers_and_sees_its_own_queues_only(api: Caller, database:
         assert (await tasks.queue_settings(tx, org=ORG, queue="default")).paused is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "said"),
     [
         ({"max_running": -1}, "max_running"), ({"max_running": 1_000_001}, "max_running"), ({"rate": {"limit": 0}}, "rate"),

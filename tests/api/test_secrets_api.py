@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from calling import Caller, caller, code
+from calling import Caller, People, caller, code
 
 from weft.access import keyring
 from weft.base import config
@@ -14,10 +14,10 @@ KEY = keyring.generate()
 
 
 @pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Caller]:
+async def api(database_url: str, people: People) -> AsyncIterator[Caller]:
     database = Database(config.Settings(database_url=database_url, secret_key=KEY))
     await database.open()
-    made = await caller(database)
+    made = people.caller(database)
     yield made
     await made.client.aclose()
     await database.close()

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import datetime as dt
+import itertools
 import uuid
 from typing import Any
 
@@ -276,8 +277,10 @@ async def test_ids_of_another_attempt_are_409(api: Caller, database: Database, v
     assert await row(database, hand.id) == before
 
 
-@pytest.mark.parametrize("verb", WORDS)
-@pytest.mark.parametrize("body", [{"task_id": "no"}, {"unknown": 1}, {"attempt": 0}, {"items": []}, {"items": [{"x": 1}]}])
+MALFORMED = [{"task_id": "no"}, {"unknown": 1}, {"attempt": 0}, {"items": []}, {"items": [{"x": 1}]}]
+
+
+@each(("verb", "body"), itertools.product(WORDS, MALFORMED))
 async def test_a_malformed_word_is_400(api: Caller, database: Database, verb: str, body: dict[str, Any]) -> None:
     if verb == "heartbeat" and body == {"items": []}:
         body = {"progress": 101}

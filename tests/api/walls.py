@@ -52,6 +52,8 @@ class OneWall(Database):
     async def tx(self, *, org: uuid.UUID | None = None, engine: bool = False, labelled: bool = False) -> AsyncIterator[Tx]:
         within = None if org is None or not self.rls else self.pinned or org
         async with super().tx(org=within, engine=engine and within is not None, labelled=labelled) as tx:
+            # a walk runs more statements than a connection keeps, and each that was forgotten is planned again
+            tx.connection.prepared_max = None
             yield tx
 
 

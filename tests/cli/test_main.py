@@ -14,7 +14,7 @@ import cli_page
 from weft.cli import main
 
 HEAVY = ("weft.app", "weft.client", "psycopg", "rich", "asyncio", "msgspec", "uvloop", "httpx2", "starlette")
-OURS = {"weft", "weft.base", "weft.base.plain", "weft.base.errors", "weft.cli", "weft.cli.main"}
+OURS = {"weft", "weft.base", "weft.base.importing", "weft.base.plain", "weft.base.errors", "weft.cli", "weft.cli.main"}
 """All of Weft that `weft --help` may import: what it takes to start is counted in modules, not in time."""
 
 
@@ -75,6 +75,22 @@ print([name for name in ("weft.app", "weft.api", "psycopg", "starlette", "uvicor
     env = {**os.environ, "XDG_CONFIG_HOME": "/nonexistent/weft-tests"}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30, env=env)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_command_on_the_local_database_imports_its_own_area_of_the_api(database_url: str) -> None:
+    program = """
+import sys
+from weft.cli import main
+try:
+    main.weft(["queues", "list"])
+except SystemExit as ended:
+    assert not ended.code
+print([name for name in sys.modules if name in ("weft.app", "weft.afl.compiling", "weft.contrib.aiopslab.application")])
+print([name for name in ("queues", "dags", "jobs", "flows", "worker_protocol") if f"weft.api.{name}" in sys.modules])
+"""
+    env = {**os.environ, "XDG_CONFIG_HOME": "/nonexistent/weft-tests", "DATABASE_URL": database_url}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30, env=env)
+    assert done.stdout.splitlines()[-2:] == ["[]", "['queues']"]
 
 
 @pytest.mark.parametrize("name", [name for name in main.COMMANDS if name not in TALKERS])

@@ -12,6 +12,7 @@ import shell
 from shell import Shell
 
 import hands
+from each import each
 from weft import App, Context
 from weft.base import config
 from weft.db.database import Database
@@ -174,7 +175,7 @@ async def test_a_file_is_enqueued_in_batches_each_line_once(either: Shell, datab
     assert more == {"enqueued": 1}
 
 
-@pytest.mark.parametrize("bad", [b"{", b"[1]", b'{"n": NaN}', b"\xff", b'{"n": "\\u0000"}', b"[" * 500, b'{"n":' * 2000])
+@each("bad", [b"{", b"[1]", b'{"n": NaN}', b"\xff", b'{"n": "\\u0000"}', b"[" * 500, b'{"n":' * 2000])
 async def test_a_file_with_a_bad_line_enqueues_nothing(weft: Shell, database_url: str, bad: bytes) -> None:
     code, said = await weft("enqueue", "mail", "--no-check", "--file", "-", stdin=b"{}\n" * 1500 + bad + b"\n")
     assert code == 2 and "line 1501" in said and "nothing was enqueued" in said and "Traceback" not in said

@@ -225,6 +225,21 @@ async def test_a_transaction_with_settings_that_raises_leaves_nothing_and_its_co
         assert await tx.value("select to_regclass('gone') is null and coalesce(current_setting('weft.org', true), '') = ''")
 
 
+@pytest.mark.parametrize("refused", ["by the server", "by whoever uses it"])
+async def test_what_is_prepared_outlives_a_refusal(database: Database, refused: str) -> None:
+    count = "select count(*) from pg_prepared_statements where statement like 'select 41%%'"
+    async with database.tx(org=uuid.uuid4()) as tx:
+        await tx.value("select 41 + %(n)s::integer", {"n": 1})
+    with pytest.raises(errors.WeftError):
+        async with database.tx(org=uuid.uuid4()) as tx:
+            await tx.value("select 1 / %(n)s::integer", {"n": 0 if refused == "by the server" else 1})
+            raise errors.NotFound("it is not there")
+    async with database.tx(org=uuid.uuid4()) as tx:
+        assert await tx.value(count) == 1
+        assert await tx.value("select 41 + %(n)s::integer", {"n": 2}) == 43
+        assert await tx.value(count) == 1
+
+
 def test_options_of_the_url_are_kept_and_what_it_says_wins() -> None:
     found = connect.parameters("host=h options='-c search_path=x' application_name=mine connect_timeout=3", purpose="work")
     assert found["options"].startswith("-c search_path=x -c tcp_keepalives_idle")

@@ -15,7 +15,7 @@ A route file declares its types, its handlers, and ends with its table:
                   answer=Lock, status=201, errors=("CONFLICT",), example={"name": "nightly"}),
     )
 
-then `routes.py` names the file and `policy.py` says who may do `lock.write`. A handler raises what `base/errors.py` has;
+then `routes.py` names file and areas, `policy.py` says who may do `lock.write`. A handler raises what `base/errors.py` has;
 `errors.py` turns its code into a status. It answers something the `answer` type can write; or an `Answer`, to say status
 and headers itself; or a `Stream`. Path parameters are `{id:uuid}` or `{name:path}` (names may hold slashes): `call.path`.
 A list takes `query=` a subclass of `pages.Paging` and answers `pages.Page[Item]`. `idempotent=True`: a repeat with the same

@@ -12,7 +12,7 @@ from weft.queue.model import LogLevel
 MOST = 500
 """Tasks per claim, and items per batch."""
 
-LONGEST_WAIT = 60.0
+LONGEST_WAIT = 60
 MAX_LINES = 1000
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]

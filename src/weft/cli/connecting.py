@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import functools
 import getpass
-import importlib
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 
 import click
 
-from weft.base import errors
+from weft.base import errors, importing
 from weft.cli import profiles
 from weft.cli.profiles import Profile
 from weft.client.client import Client
@@ -104,9 +103,9 @@ async def connected(where: Where) -> AsyncIterator[Client]:
 async def here(app: Any = None, *, org: str | None = None) -> AsyncIterator[Client]:
     """The application in this process over the database of the settings, or of an app; whoever runs this is an admin."""
     # imported only here: a command that talks to a server far away needs none of it
-    local = importlib.import_module("weft.cli.local")
+    local = importing.load("weft.cli.local", frozen=True)
     async with (
-        local.application(app, org=org, actor=actor()) as application,
+        local.application(app, queries=app and app.queries, org=org, actor=actor()) as application,
         Client(HERE, transport=application, tries=1) as client,
     ):
         yield client

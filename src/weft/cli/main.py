@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from weft.base import errors, plain
+from weft.base import errors, importing, plain
 
 COMMANDS = {
     "dev": ("weft.cli.dev:dev", "PostgreSQL, the API, a worker and a live view, with one command."),
@@ -68,7 +68,7 @@ class Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
+        command = getattr(importing.load(module, frozen=True), attribute)
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -19,7 +19,7 @@ from psycopg import sql
 from psycopg.rows import TupleRow
 
 from weft.base import config, crash, errors
-from weft.db import connect, embedded
+from weft.db import connect, embedded, wire
 from weft.db.lean import Lean
 from weft.db.pool import Checkout, Once, Recent
 from weft.db.tx import Tx, translate
@@ -159,7 +159,7 @@ async def _transaction(
     except BaseException:
         # one that is broken is found out by the pool
         with contextlib.suppress(psycopg.Error):
-            await connection.rollback()
+            await wire.rollback(connection)
         raise
     await connection.commit()
 

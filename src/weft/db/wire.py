@@ -120,6 +120,16 @@ async def answers(
             unwatch(connection)
 
 
+async def rollback(connection: "psycopg.AsyncConnection[TupleRow]") -> None:
+    """Without the driver, who then forgets all that is prepared, in case an object that the transaction made was used: every
+    statement after a refusal would be planned again. For transactions that make none."""
+    if connection.pgconn.transaction_status not in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR):
+        await connection.rollback()
+        return
+    connection.pgconn.send_query(b"rollback")
+    await answer(connection)
+
+
 def fine(result: pq.abc.PGresult) -> pq.abc.PGresult:
     if result.status not in _FINE:
         raise psycopg.errors.error_from_result(result)
