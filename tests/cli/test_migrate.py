@@ -1,6 +1,13 @@
 """`weft migrate` on the embedded PostgreSQL and on another database."""
 
+import fcntl
 import json
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
 from pathlib import Path
 
 import cli_process
@@ -62,3 +69,25 @@ def test_a_script_is_one_transaction_that_records_itself() -> None:
     text = commands.script(migrate.Migration(name="0007_x", up="create table y ();", down=None))
     assert text.index("begin;") < text.index("create table y") < text.index("'0007_x'") < text.index("commit;")
     assert ", null);" in text
+
+
+def test_who_is_stopped_while_it_writes_more_than_a_pipe_holds_loses_nothing(database_url: str) -> None:
+    """Unbuffered, as in most containers, Python itself would end with what the pipe held."""
+    command = [sys.executable, "-m", "weft.cli", "migrate", "sql"]
+    environ = {**os.environ, "DATABASE_URL": database_url, "PYTHONUNBUFFERED": "1"}
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for one in reversed(migrate.ours()):
+            connection.execute((one.down or "").encode())
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environ) as process:
+        assert process.stdout is not None
+        until = time.monotonic() + 60
+        while int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder) < 65536:
+            assert time.monotonic() < until and process.poll() is None, "the pipe was never full"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        process.send_signal(signal.SIGCONT)
+        said = process.stdout.read().decode()
+    assert process.returncode == 0 and len(said) > 3 * 65536
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(said.encode())

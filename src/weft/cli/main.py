@@ -1,7 +1,9 @@
 """`weft`: finds the command, imports it only then, and turns our errors into one line and an exit code."""
 
 import importlib
-from typing import Any
+import io
+import sys
+from typing import Any, TextIO
 
 import click
 
@@ -109,4 +111,13 @@ def weft() -> None:
 
 def main() -> None:
     """The entry point of the `weft` program."""
+    sys.stdout = _whole(sys.stdout)
     weft(prog_name="weft")
+
+
+def _whole(stream: TextIO) -> TextIO:
+    """Unbuffered (PYTHONUNBUFFERED), Python takes no notice of a write that a signal cuts short, and the rest is lost: who
+    writes more than a pipe holds is cut short when he is stopped and goes on. A line at a time is as prompt."""
+    if not isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+        return stream
+    return open(stream.fileno(), "w", buffering=1, encoding=stream.encoding, errors=stream.errors, closefd=False)
