@@ -7,6 +7,7 @@ import asyncio
 import importlib.util
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -28,6 +29,9 @@ from weft.db.tx import Tx
 from weft.db.wire import Watched
 
 in_memory.settle_in()
+# A shell that starts something in the background lets it ignore Ctrl-C, and so would all that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # The HTTP library asks for it at each request to an application in this process, and Python then looks through all folders
 # for what is not installed: a tenth of the request. What is None here is known not to be there.
 if importlib.util.find_spec("sniffio") is None:
