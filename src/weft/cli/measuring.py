@@ -21,8 +21,10 @@ CHUNK = 2000
 _PROBES = 200
 _REST = 3.0
 """Seconds for which sessions may keep their counts to themselves."""
-_CALM = 13.0
-"""Seconds after which a leader rests that has found nothing to do (`upkeep/sight.py`)."""
+_CALM = 22.0
+"""Seconds after which a leader rests that has found nothing to do (`upkeep/sight.py`), and what its idle sessions counted
+before is told."""
+_GLANCE = 5.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,8 +67,8 @@ async def measure(app: App, *, tasks: int, seconds: float, say: Callable[[str], 
         say("latency of single tasks")
         delays = sorted([await _delay(app, noop) for _ in range(_PROBES)])
         say(f"idle for {seconds:g} s")
-        # a leader goes on looking for a while; who wants only a glance does not want to wait for that
-        await asyncio.sleep(max(min(seconds, _CALM), _REST))
+        # who wants only a glance does not want to wait for a leader to rest
+        await asyncio.sleep(_CALM if seconds > _GLANCE else _REST)
         idle = await _rate(app, seconds=seconds)
     # what went on while we waited for the counts is not the tasks'
     busy_only = max(busy - awake * (watched - took), 0.0)
