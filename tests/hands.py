@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.base import ids
 from weft.contrib.aiopslab import chores as aiopslab
+from weft.db import statements
 from weft.db.tx import Tx
 from weft.queue import claim, enqueue, lanes, limits, new, tasks
 from weft.queue.lanes import Take
@@ -110,4 +111,4 @@ async def lead(tx: Tx) -> None:
 
 async def stirs(tx: Tx, *, calm: bool = False) -> dict[str, float]:
     """Which chores the leader would see something for, and in how many seconds."""
-    return await sight.look(tx, node_id=NODE, calm=calm, more=[aiopslab.STIRS])
+    return await sight.look(tx, statements.union([*sight.PARTS, aiopslab.STIRS]), node_id=NODE, calm=calm)

@@ -17,7 +17,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
-from weft.base import crash, errors
+from weft.base import crash, errors, events
 from weft.cluster import leaders, nodes
 from weft.cluster.model import BeatAnswer, Node, Vitals
 from weft.db.database import Database
@@ -160,7 +160,7 @@ class Pulse:
     async def _reopen(self) -> _Link | None:
         """A new connection, tried for ever, at first without a pause; None when stopping."""
         while True:
-            await _wait(self._wake, longest=self._pause)
+            await self._woken(self._pause)
             if self._stopping:
                 return None
             self._pause = min(max(self._pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
@@ -255,10 +255,16 @@ class Pulse:
         try:
             left = self.last_beat + pause - time.monotonic()
             looks = link.heir and not self._holding and not self.resting() and left > EVERY_HEIR.total_seconds()
-            woken = await _wait(self._wake, longest=EVERY_HEIR.total_seconds() if looks else left)
+            woken = await self._woken(EVERY_HEIR.total_seconds() if looks else left)
             return woken or not looks
         finally:
             loop.remove_reader(link.socket)
+
+    async def _woken(self, longest: float) -> bool:
+        try:
+            return await events.came(self._wake, within=longest)
+        finally:
+            self._wake.clear()
 
     @contextlib.contextmanager
     def _cutting(self, link: _Link) -> Iterator[None]:
@@ -275,15 +281,3 @@ class Pulse:
             yield
         finally:
             timer.cancel()
-
-
-async def _wait(event: asyncio.Event, *, longest: float) -> bool:
-    """Whether it came."""
-    try:
-        async with asyncio.timeout(longest):
-            await event.wait()
-        return True
-    except TimeoutError:
-        return False
-    finally:
-        event.clear()

@@ -16,7 +16,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from weft.base import errors
+from weft.base import errors, events
 from weft.cluster import nodes
 from weft.db import statements
 from weft.db.database import Database
@@ -51,9 +51,8 @@ _RARELY = 30.0
 _AFTER_AN_ERROR = 0.5
 
 
-async def look(tx: Tx, *, node_id: str, calm: bool = False, more: Sequence[Part] = ()) -> dict[str, float]:
+async def look(tx: Tx, whole: Part, *, node_id: str, calm: bool = False) -> dict[str, float]:
     """Which chores have something to do, and in how many seconds; not later than now if that is negative."""
-    whole = statements.union([*PARTS, *more])
     return dict(await tx.rows(whole.text, {**whole.values, "node_id": node_id, "calm": calm}))
 
 
@@ -77,12 +76,13 @@ class Sight:
 
     async def run(self, database: Database, *, node_id: str, more: Sequence[Part] = ()) -> None:
         """Looks until cancelled."""
+        whole = statements.union([*PARTS, *more])
         while True:
             began, asked = self._clock(), time.monotonic()
             self._next = float("inf")
             try:
                 async with database.once() as tx:
-                    found = await look(tx, node_id=node_id, calm=self.calm, more=more)
+                    found = await look(tx, whole, node_id=node_id, calm=self.calm)
                 self.saw(found)
                 pause = self.pause(time.monotonic() - asked)
             except (errors.Unavailable, errors.OutcomeUnknown, errors.Conflict) as error:
@@ -130,7 +130,7 @@ class Sight:
         news = self._news[name]
         while (left := self._due.get(name, float("inf")) - self._clock()) > 0:
             news.clear()
-            await _wait(news, longest=left)
+            await events.came(news, within=left)
         del self._due[name]
 
     async def rest(self, pause: float) -> None:
@@ -140,7 +140,7 @@ class Sight:
         while (left := began + (max(times * pause, least) if self.calm else pause) - self._clock()) > 0:
             if not self.calm:
                 await asyncio.sleep(left)
-            elif await _wait(self._roused, longest=left):
+            elif await events.came(self._roused, within=left):
                 # whoever roused us is not to wait for all that rested
                 await asyncio.sleep(min(left, pause * _FIRST))
 
@@ -153,7 +153,7 @@ class Sight:
         """Until the next look, which somebody may want sooner."""
         self._asked.clear()
         while (left := max(self._next, began + _SOONEST) - self._clock()) > 0:
-            await _wait(self._asked, longest=left)
+            await events.came(self._asked, within=left)
             self._asked.clear()
 
     def _settle(self) -> None:
@@ -163,13 +163,3 @@ class Sight:
             self._roused.clear()
         else:
             self._roused.set()
-
-
-async def _wait(event: asyncio.Event, *, longest: float) -> bool:
-    """Whether it came."""
-    try:
-        async with asyncio.timeout(None if longest == float("inf") else longest):
-            await event.wait()
-        return True
-    except TimeoutError:
-        return False
