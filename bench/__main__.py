@@ -8,7 +8,7 @@ import time
 import click
 from rich.console import Console
 
-from bench import plan, report, server, source, system
+from bench import plan, report, server, source, summary, system
 from bench.errors import BenchError
 from bench.system import SCENARIOS, Contender, Scenario
 
@@ -19,7 +19,10 @@ WIDE = 140
 @click.option("--quick", is_flag=True, help="Fewer tasks and shorter runs.")
 @click.option("--only", metavar="SYSTEMS", help="Comma-separated systems; all by default.")
 @click.option("--scenario", metavar="SCENARIOS", help=f"Comma-separated, of {', '.join(SCENARIOS)}; all by default.")
-@click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=3, show_default=True,
+    help="Rounds. Three are for a look, ten decide: below five a verdict has no confidence.",
+)
 @click.option("--size", "resized", multiple=True, metavar="NAME=N", help="Change one of the sizes in plan.py. Repeatable.")
 def main(quick: bool, only: str | None, scenario: str | None, repeats: int, resized: tuple[str, ...]) -> None:
     """Measure Weft, its peers and the floor on one durable PostgreSQL."""
@@ -43,13 +46,13 @@ def main(quick: bool, only: str | None, scenario: str | None, repeats: int, resi
     except KeyboardInterrupt:
         console.print("stopped; nothing saved")
         sys.exit(130)
-    summary = report.summarise(outcomes)
-    report.show(console, summary, chosen=chosen, contenders=contenders)
+    found = summary.summarise(outcomes, chosen=chosen)
+    report.show(console, found, chosen=chosen, contenders=contenders)
     sources = (weft, source.digest())
     if len(set(sources)) > 1:
         console.print("Weft's source changed during this run: its numbers are not those of one version", style="red")
     saved = report.save(
-        summary, outcomes, contenders=contenders, server=described, sizes=sizes, sources=sources
+        found, outcomes, contenders=contenders, server=described, sizes=sizes, sources=sources
     )
     console.print(f"saved {saved} after {(time.monotonic() - began) / 60:.1f} minutes")
     sys.exit(1 if any(outcome.error for outcome in outcomes) else 0)

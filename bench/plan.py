@@ -1,7 +1,8 @@
 """Which measurements are made, in which order, and what came of them.
 
-Repeats are interleaved across systems (A B C A B C …), because the same configuration drifts between minutes:
-what drifts then drifts for all. Scenarios that only Weft runs come last and once: they repeat themselves.
+Repeats are interleaved across systems, because the same configuration drifts between minutes: what drifts then drifts
+for all. Every second round goes backwards (A B C, C B A, …), so that a drift within a round favours nobody. Scenarios that
+only Weft runs come last and once: they repeat themselves.
 """
 
 import dataclasses
@@ -199,6 +200,7 @@ class Outcome:
     repeat: int
     values: dict[str, float]
     error: str | None = None
+    samples: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -216,13 +218,14 @@ class Step:
             with database.fresh(server_url, name=name) as url:
                 measured = self.variant.measure(self.contender, url=url)
         except BenchError as problem:
-            return [self._outcome(self.repeat, {}, error=str(problem))]
-        return [self._outcome(number, one.values) for number, one in enumerate(measured, start=self.repeat)]
+            return [self._outcome(self.repeat, Measurement({}), error=str(problem))]
+        return [self._outcome(number, one) for number, one in enumerate(measured, start=self.repeat)]
 
-    def _outcome(self, repeat: int, values: dict[str, float], error: str | None = None) -> Outcome:
+    def _outcome(self, repeat: int, found: Measurement, error: str | None = None) -> Outcome:
         return Outcome(
-            system=self.contender.name, variant=self.variant.name, repeat=repeat, values=values, error=error
-        )
+            system=self.contender.name, variant=self.variant.name, repeat=repeat, values=found.values, error=error,
+            samples=found.samples,
+        )  # fmt: skip
 
 
 def variants(scenarios: list[Scenario], *, sizes: Sizes, repeats: int) -> list[Variant]:
@@ -240,7 +243,7 @@ def steps(contenders: list[Contender], *, chosen: list[Variant], repeats: int) -
         Step(contender=contender, variant=variant, repeat=repeat)
         for repeat, asked in [*((number, compared) for number in range(1, repeats + 1)), (1, own)]
         for variant in asked
-        for contender in contenders
+        for contender in (contenders if repeat % 2 else reversed(contenders))
         if variant.scenario in contender.system.scenarios
     ]
 

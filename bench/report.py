@@ -1,17 +1,20 @@
-"""The results: a table per variant, and everything as JSON."""
+"""The results: tables for each variant, and everything as JSON."""
 
 import dataclasses
 import json
 import os
 import platform
-import statistics
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from bench import comparison
+from bench.estimate import Estimate
 from bench.plan import Outcome, Sizes, Variant
+from bench.summary import Summary
 from bench.system import Contender
 
 RESULTS = Path(__file__).parent / "results"
@@ -23,55 +26,32 @@ TITLES = {
     "latency": "Latency, enqueue call to handler start, one idle worker (ms)",
 }
 CPU = {"worker_cpu_us_per_task": "worker CPU µs/task", "server_cpu_us_per_task": "server CPU µs/task"}
-# What a system should reach: times the best peer, times the floor. For latency: at most the best peer's.
-TARGETS: dict[tuple[str, str], dict[str, float]] = {
-    ("drain_1", "weft"): {"peer": 1.1, "floor": 0.6},
-    ("drain_1", "weft-lean"): {"peer": 1.5},
-    ("drain_2", "weft-lean"): {"peer": 1.1},
-    ("enqueue_one", "weft"): {"peer": 1.0},
-    ("enqueue_one", "weft-lean"): {"peer": 1.0},
-    ("enqueue_many", "weft"): {"peer": 1.5},
-    ("enqueue_many", "weft-lean"): {"peer": 1.5},
-    ("latency", "weft"): {"peer": 1.0},
-    ("latency", "weft-lean"): {"peer": 1.0},
-}
-# Neither is a rival: the floor has no features, and Weft is what the others are compared with.
-NOT_PEERS = ("floor", "weft", "weft-lean")
-
-Summary = dict[str, dict[str, dict[str, dict[str, float]]]]
+SAID = {"per_second": "tasks/s", "p50_ms": "p50", "p99_ms": "p99"}
+RATIO_DIGITS = 2
 
 
-def summarise(outcomes: list[Outcome]) -> Summary:
-    """Return variant → system → value → median, low and high over the repeats that worked."""
-    summary: Summary = {}
-    gathered: dict[tuple[str, str, str], list[float]] = {}
-    for outcome in outcomes:
-        for name, value in outcome.values.items():
-            gathered.setdefault((outcome.variant, outcome.system, name), []).append(value)
-    for (variant, system, name), values in gathered.items():
-        spread = {"median": statistics.median(values), "low": min(values), "high": max(values), "repeats": len(values)}
-        summary.setdefault(variant, {}).setdefault(system, {})[name] = spread
-    return summary
-
-
-def show(console: Console, summary: Summary, *, chosen: list[Variant], contenders: list[Contender]) -> None:
-    """Print a table per variant."""
+def show(
+    console: Console, summaries: dict[str, Summary], *, chosen: list[Variant], contenders: list[Contender]
+) -> None:
+    """Print the tables of each variant."""
     for variant in chosen:
-        systems = summary.get(variant.name, {})
-        rows = [contender for contender in contenders if contender.name in systems]
+        summary = summaries[variant.name]
+        names = [contender.name for contender in contenders if contender.name in summary.systems]
+        title = variant.title or TITLES[variant.name]
         if variant.lines:
-            tables = [_own_table(variant, systems[row.name]) for row in rows]
-        elif rows:
-            tables = [(_latency_table if variant.name == "latency" else _rate_table)(variant.name, rows, systems)]
+            tables = [_own_table(variant, summary, name=name) for name in names]
+        elif names:
+            made = _latency_table if variant.name == "latency" else _rate_table
+            tables = [made(summary, names), *_targets(summary)]
         else:
             tables = []
-        for table in tables:
-            table.title = variant.title or TITLES[variant.name]
+        for number, table in enumerate(tables):
+            table.title = title if variant.lines or not number else f"{variant.name}: the targets"
             console.print(table)
 
 
 def save(
-    summary: Summary,
+    summaries: dict[str, Summary],
     outcomes: list[Outcome],
     *,
     contenders: list[Contender],
@@ -97,8 +77,8 @@ def save(
             contender.name: {"settings": contender.system.settings, "versions": contender.runtime.versions}
             for contender in contenders
         },
-        "summary": summary,
-        "outcomes": [dataclasses.asdict(outcome) for outcome in outcomes],
+        "summary": {variant: dataclasses.asdict(summary) for variant, summary in summaries.items()},
+        "outcomes": [_saved(outcome) for outcome in outcomes],
     }
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{now:%Y%m%dT%H%M%SZ}.json"
@@ -106,86 +86,121 @@ def save(
     return path
 
 
-def _rate_table(variant: str, rows: list[Contender], systems: dict[str, dict[str, dict[str, float]]]) -> Table:
-    measured = [column for column in CPU if any(column in systems[row.name] for row in rows)]
-    table = _table("median", "range", "× best peer", "× floor", "target", "", *(CPU[column] for column in measured))
-    rates = {row.name: systems[row.name]["per_second"]["median"] for row in rows}
-    peers = [rate for name, rate in rates.items() if name not in NOT_PEERS]
-    marks = {"peer": max(peers, default=None), "floor": rates.get("floor")}
-    for row in rows:
-        values = systems[row.name]
-        rate = values["per_second"]
-        reached = {name: rate["median"] / mark for name, mark in marks.items() if mark}
+def confidence(estimates: Iterable[Estimate]) -> str:
+    """Say how sure the intervals of a table are, for each number of repeats there is."""
+    said = {found.repeats: _sureness(found) for found in estimates}
+    return "; ".join(
+        f"{repeats} {'repeat' if repeats == 1 else 'repeats'}: {sure}" for repeats, sure in sorted(said.items())
+    )
+
+
+def _rate_table(summary: Summary, names: list[str]) -> Table:
+    measured = [column for column in CPU if any(column in summary.systems[name] for name in names)]
+    table = _table("median", "range", "× best peer", "× floor", *(CPU[column] for column in measured))
+    table.caption = _best(summary)
+    for name in names:
+        values = summary.systems[name]
         table.add_row(
-            row.name,
-            f"{rate['median']:,.0f}",
-            f"{rate['low']:,.0f} – {rate['high']:,.0f}",
-            *(f"{reached[name]:.2f}" if name in reached else "" for name in marks),
-            *judged(TARGETS.get((variant, row.name), {}), reached),
-            *(_median(values, column) for column in measured),
+            name,
+            *_spread(values["per_second"], digits=0),
+            _ratio(summary, name, value="per_second", against="peer"),
+            _ratio(summary, name, value="per_second", against="floor"),
+            *(f"{values[column].median:.1f}" if column in values else "" for column in measured),
         )
     return table
 
 
-def judged(targets: dict[str, float], reached: dict[str, float]) -> tuple[str, str]:
-    """Return what was to be reached and whether it was, as far as it was measured."""
-    known = {name: target for name, target in targets.items() if name in reached}
-    if not known:
-        return "", ""
-    said = ", ".join(f"≥ {target:g} × {'the best peer' if name == 'peer' else name}" for name, target in known.items())
-    return said, "met" if all(reached[name] >= target for name, target in known.items()) else "missed"
-
-
-def _latency_table(variant: str, rows: list[Contender], systems: dict[str, dict[str, dict[str, float]]]) -> Table:
-    table = _table("p50", "range", "p99", "range", "target", "")
-    best = {
-        name: min((systems[row.name][name]["median"] for row in rows if row.name not in NOT_PEERS), default=None)
-        for name in ("p50_ms", "p99_ms")
-    }
-    for row in rows:
-        median, tail = systems[row.name]["p50_ms"], systems[row.name]["p99_ms"]
-        # the larger number is the better one there
-        ratios = [mark / systems[row.name][name]["median"] for name, mark in best.items() if mark]
-        reached = {"peer": min(ratios)} if ratios else {}
-        target, met = judged(TARGETS.get((variant, row.name), {}), reached)
-        table.add_row(
-            row.name,
-            f"{median['median']:.2f}",
-            f"{median['low']:.2f} – {median['high']:.2f}",
-            f"{tail['median']:.2f}",
-            f"{tail['low']:.2f} – {tail['high']:.2f}",
-            "both ≤ the best peer's" if target else "",
-            met,
-        )
+def _latency_table(summary: Summary, names: list[str]) -> Table:
+    table = _table("p50", "range", "× best peer", "p99", "range", "× best peer", "p99, pooled")
+    table.caption = _best(summary)
+    for name in names:
+        cells: list[str] = []
+        for value in comparison.compared("latency"):
+            found = summary.systems[name][value]
+            cells += [*_spread(found, digits=2), _ratio(summary, name, value=value, against="peer")]
+        table.add_row(name, *cells, f"{summary.pooled_p99_ms[name]:.2f}")
     return table
 
 
-def _own_table(variant: Variant, values: dict[str, dict[str, float]]) -> Table:
-    table = _table("median", "range", "target", "", first="")
-    for line in variant.lines:
-        if line.value not in values:
-            continue
-        spread, digits = values[line.value], line.digits
-        low, high = (f"{spread[end]:,.{digits}f}" for end in ("low", "high"))
-        target = line.target()
-        judged = ("low", "high") if line.every else ("median",)
+def _targets(summary: Summary) -> list[Table]:
+    """Return the table of the ratios that have a target, if there is one: each ratio is made within a round."""
+    wanted = [ratio for ratio in summary.ratios if ratio.verdict]
+    if not wanted:
+        return []
+    table = _table("against", "median ratio", "range", "interval", "target", "")
+    table.caption = confidence(ratio.estimate for ratio in wanted)
+    for ratio in wanted:
+        table.add_row(
+            f"{ratio.system}, {SAID[ratio.value]}",
+            f"{ratio.other}, the best peer" if ratio.against == "peer" else ratio.other,
+            *_spread(ratio.estimate, digits=RATIO_DIGITS),
+            _interval(ratio.estimate, digits=RATIO_DIGITS),
+            ratio.target,
+            ratio.verdict,
+        )
+    return [table]
+
+
+def _own_table(variant: Variant, summary: Summary, *, name: str) -> Table:
+    values = summary.systems[name]
+    lines = [line for line in variant.lines if line.value in values]
+    verdicts = {judged.value: judged.verdict for judged in summary.judged if judged.system == name}
+    # of a target for every round the rounds themselves are judged: there is nothing to be sure of
+    by_median = [line for line in lines if line.value in verdicts and not line.every]
+    table = _table("median", "range", "interval", "target", "", first="")
+    table.caption = confidence(values[line.value] for line in by_median)
+    for line in lines:
+        found = values[line.value]
         table.add_row(
             line.label,
-            f"{spread['median']:,.{digits}f}",
-            f"{low} – {high}" if spread["repeats"] > 1 else "",
-            target,
-            ("met" if all(line.met(spread[one]) for one in judged) else "missed") if target else "",
+            *_spread(found, digits=line.digits),
+            _interval(found, digits=line.digits) if line in by_median else "",
+            line.target(),
+            verdicts.get(line.value, ""),
         )
     return table
 
 
 def _table(*numbers: str, first: str = "system") -> Table:
-    table = Table(title_justify="left")
+    table = Table(title_justify="left", caption_justify="left")
     table.add_column(first)
     for name in numbers:
         table.add_column(name, justify="right")
     return table
 
 
-def _median(values: dict[str, dict[str, float]], name: str) -> str:
-    return f"{values[name]['median']:.1f}" if name in values else ""
+def _best(summary: Summary) -> str:
+    named = summary.best_peers
+    if not named:
+        return "no peer took part"
+    if len(set(named.values())) == 1:
+        return f"best peer: {next(iter(named.values()))}"
+    return "best peer: " + ", ".join(f"{name} by {SAID[value]}" for value, name in named.items())
+
+
+def _spread(found: Estimate, *, digits: int) -> tuple[str, str]:
+    return f"{found.median:,.{digits}f}", _from_to(found.low, found.high, digits=digits) if found.repeats > 1 else ""
+
+
+def _interval(found: Estimate, *, digits: int) -> str:
+    return _from_to(found.interval.low, found.interval.high, digits=digits) if found.interval else ""
+
+
+def _sureness(found: Estimate) -> str:
+    if found.interval is None:
+        return "no confidence stated"
+    return f"the interval holds the true median with {found.interval.confidence * 100:.1f} % confidence"
+
+
+def _from_to(low: float, high: float, *, digits: int) -> str:
+    return f"{low:,.{digits}f} – {high:,.{digits}f}"
+
+
+def _ratio(summary: Summary, system: str, *, value: str, against: comparison.Against) -> str:
+    ratio = summary.ratio(system, value, against=against)
+    return f"{ratio.estimate.median:.{RATIO_DIGITS}f}" if ratio else ""
+
+
+def _saved(outcome: Outcome) -> dict[str, object]:
+    """Return the repeat without its single delays: their percentiles are among its values."""
+    return {name: value for name, value in dataclasses.asdict(outcome).items() if name != "samples"}

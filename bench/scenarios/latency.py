@@ -17,10 +17,11 @@ WARM_UP = 100
 """Tasks that are not counted: each of 50 orgs comes twice."""
 SETTLE = 1.0
 DELIVERY_TIMEOUT = 30
+PERCENTILES = (50, 90, 95, 99)
 
 
 def measure(contender: Contender, *, url: str, rate: int, seconds: int) -> list[Measurement]:
-    """Return the median and the 99th percentile of the delay."""
+    """Return the percentiles of the delay, and every delay."""
     count = rate * seconds
     contender.run("setup", url=url)
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder:
@@ -37,7 +38,8 @@ def measure(contender: Contender, *, url: str, rate: int, seconds: int) -> list[
             time.sleep(SETTLE)
             contender.run("produce", count, rate, url=url)
             delays = _delivered(stamps, programs, count=WARM_UP + count)[WARM_UP:]
-    return [Measurement({"tasks": count, "p50_ms": percentile(delays, 0.50), "p99_ms": percentile(delays, 0.99)})]
+    values = {f"p{share}_ms": percentile(delays, share / 100) for share in PERCENTILES}
+    return [Measurement({"tasks": count, **values, "max_ms": max(delays)}, samples=tuple(delays))]
 
 
 def _delivered(stamps: Path, programs: list[processes.Program], *, count: int) -> list[float]:

@@ -4,16 +4,23 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bench.estimate import Estimate
+from bench.verdict import Bound, Verdict
+
 
 @dataclass(frozen=True)
 class Measurement:
-    """Named numbers of one repeat of one scenario on one system; units are in the names."""
+    """Named numbers of one repeat of one scenario on one system; units are in the names.
+
+    `samples` are what a percentile over all repeats is made of. They are not saved: they are too many.
+    """
 
     values: dict[str, float]
+    samples: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
-class Line:
+class Line(Bound):
     """A line in the table of a scenario that only Weft runs: which value, and what it should be.
 
     The label may name sizes of the scenario in braces.
@@ -22,9 +29,6 @@ class Line:
     label: str
     value: str
     digits: int = 0
-    at_least: float | None = None
-    at_most: float | None = None
-    below: float | None = None
     every: bool = False
     """The target is for every round, not for the median."""
 
@@ -32,20 +36,11 @@ class Line:
         """The label with the sizes in it."""
         return self.label.format(**{name: _short(size) for name, size in sizes.items()})
 
-    def target(self) -> str:
-        """The target as text; empty if there is none."""
-        for sign, bound in (("≥", self.at_least), ("≤", self.at_most), ("<", self.below)):
-            if bound is not None:
-                return f"{sign} {bound:g}"
-        return ""
-
-    def met(self, value: float) -> bool:
-        """Whether the target is met; a line without one is."""
-        return (
-            (self.at_least is None or value >= self.at_least)
-            and (self.at_most is None or value <= self.at_most)
-            and (self.below is None or value < self.below)
-        )
+    def judge(self, found: Estimate) -> Verdict:
+        """Judge the median, or every round: then one bad round decides, and nothing is left unsure."""
+        if self.every:
+            return "met" if self.met(found.low) and self.met(found.high) else "missed"
+        return super().judge(found)
 
 
 def percentile(values: Iterable[float], share: float) -> float:
