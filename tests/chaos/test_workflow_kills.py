@@ -134,7 +134,7 @@ async def test_killed_workers_lose_no_workflow_and_do_nothing_twice(
                         some = waiting if kills == KILLS else min(waiting, max(RUNS // (KILLS + 1), 1))
                         await app.start_many(workflow, [{}] * some)
                         waiting -= some
-                    if not waiting and not left:
+                    elif not left:
                         break
                     assert time.monotonic() - began < PATIENCE, "not all of them have ended"
                     await asyncio.sleep(dice.random() * workflow_worker.PAUSE * workflow_worker.STEPS)
