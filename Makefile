@@ -35,7 +35,7 @@ SAME_ON_15 := tests/db/test_embedded% tests/cluster/test_pulse.py tests/jobs/tes
 ON_15 := $(filter-out $(SAME_ON_15),$(wildcard $(addprefix tests/,test_plans.py test_schema.py \
   $(addsuffix /test_*.py,db cluster jobs journal queue settle upkeep views) \
   $(addprefix worker/test_,allowed_hosts.py claimer.py remembered.py secrets_in_tasks.py) \
-  chaos/test_stale.py chaos/test_versions.py \
+  chaos/test_stale.py chaos/test_versions.py flows/test_standstill.py \
   aiopslab/test_aiopslab_workers.py aiopslab/test_aiopslab_states.py)))
 ARGS ?=
 

@@ -43,6 +43,10 @@ HOT: dict[str, dict[str, Any]] = {
     "claim_limited": {
         "lanes": ["default"] * 50, "orgs": SOME[:50], "takes": [1] * 50, "kinds": ["mail"], **MARKS, **HOLD,
     },
+    "claim_counted": {
+        "lane": "default", "org": ORG, "take": 50, "kinds": ["mail"], "mark_urgency": -1, "mark_run_at": NOW,
+        "mark_id": SOME[0], **HOLD,
+    },
     "claim_chosen": {"ids": SOME[:50], **HOLD},
     "special_candidates": {"lanes": ["default"] * 50, "orgs": SOME[:50], "kinds": ["mail"], "take": 50, **MARKS},
     "count_limits": {"names": ["default"], "orgs": SOME[:50]},
@@ -120,7 +124,7 @@ COLD = {
     "enqueue", "enqueue_many", "enqueue_keyed", "enqueue_simple", "enqueue_plain", "enqueue_many_plain",
     "cancel_intent", "spend_tokens",
     # they touch small tables or none
-    "kind_is_served", "lock_limits", "set_queue", "get_queue", "found_queue", "settings_of",
+    "kind_is_served", "lock_limits", "lock_limits_first", "set_queue", "get_queue", "found_queue", "settings_of",
     "orgs_with_retention", "make_partitions", "drop_partitions", "wake", "go_along_indexes",
     "signing_keys", "first_signing_key", "retire_signing_keys", "forget_signing_keys",
     # a person asks, and what is asked for is everything of an org

@@ -53,7 +53,10 @@ CATALOGS = {
         from pg_constraint as k
         where k.connamespace = any(%(schemas)s)
     """,
-    "indexes": "select i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) from pg_index as i "
+    "domains": "select t.oid::regtype::text, format_type(t.typbasetype, t.typtypmod), t.typnotnull, t.typdefault "
+    "from pg_type as t where t.typnamespace = any(%(schemas)s) and t.typtype = 'd'",
+    "indexes": "select i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid), obj_description(c.oid) "
+    "from pg_index as i "
     "join pg_class as c on c.oid = i.indexrelid where c.relnamespace = any(%(schemas)s)",
     "policies": """
         select p.polrelid::regclass::text, p.polname, p.polcmd, p.polroles::regrole[]::text,
@@ -165,17 +168,43 @@ STATES = {
 
 
 async def _words(tx: Tx) -> dict[tuple[str, str], set[str]]:
-    """Every column a CHECK holds to a list of words, and the words."""
-    rows = await tx.rows(
+    """Every column that is held to a list of words, and the words: by a check of its own, by a domain that it has or that a
+    check turns it into, or by an index that refuses (`weft.refuse`)."""
+    checks = await tx.rows(
         """
-        select c.relname, a.attname, pg_get_constraintdef(k.oid)
+        select c.relname, pg_get_constraintdef(k.oid)
         from pg_constraint as k
         join pg_class as c on c.oid = k.conrelid
-        join pg_attribute as a on a.attrelid = c.oid and k.conkey = array[a.attnum]
         where k.contype = 'c' and c.relnamespace = 'weft'::regnamespace and not c.relispartition
         """
     )
-    return {(table, column): set(re.findall(r"'(\w+)'::text", text)) for table, column, text in rows if "ARRAY[" in text}
+    refusing = await tx.rows(
+        "select c.relname, pg_get_expr(i.indpred, i.indrelid) from pg_index as i join pg_class as c on c.oid = i.indrelid "
+        "where pg_get_expr(i.indpred, i.indrelid) like 'weft.refuse(%%'", {}
+    )  # fmt: skip
+    found = {
+        (table, column): set(re.findall(r"'(\w+)'::text", words))
+        for table, text in [*checks, *refusing]
+        for column, words in re.findall(r"\((\w+) (?:= ANY|<> ALL) \(ARRAY\[(.*?)\]\)", text)
+    }
+    domains = await tx.rows(
+        """
+        select t.typname, pg_get_constraintdef(k.oid), array(
+            select array[c.relname::text, a.attname::text]
+            from pg_attribute as a
+            join pg_class as c on c.oid = a.attrelid
+            where a.atttypid = t.oid and c.relkind in ('r', 'p') and not c.relispartition)
+        from pg_constraint as k
+        join pg_type as t on t.oid = k.contypid
+        where t.typnamespace = 'weft'::regnamespace
+        """
+    )
+    for domain, text, columns in domains:
+        cast = rf"\((\w+)\)::weft\.{domain}\b"
+        turned = [(table, column) for table, check in checks for column in re.findall(cast, check)]
+        for place in [*map(tuple, columns), *turned]:
+            found[place] = set(re.findall(r"'(\w+)'::text", text))
+    return found
 
 
 async def test_states_in_code_are_the_states_of_the_database(tx: Tx) -> None:

@@ -127,7 +127,7 @@ class App(Durable, Processes):
         if declared is None and check:
             await self._must_be_served(kind)
         crash.point("enqueue: before")
-        async with database.once() as own:
+        async with database.once(knowing=enqueue.SIMPLE) as own:
             made = await enqueue.one(own, arguments)
         crash.point("enqueue: committed")
         return made

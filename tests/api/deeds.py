@@ -177,6 +177,14 @@ def _steer_run(verb: str, *before: str, body: Any = None) -> Ask:
     return ask
 
 
+async def _repair(api: Caller, own: Database) -> Any:
+    """A run that stands still: its task is nowhere."""
+    run = (await _steer_dag(api, "trigger")).json()["dag_run_id"]
+    async with own.tx() as tx:
+        await tx.run("delete from weft.tasks where run_id = %(run)s::uuid", {"run": run})
+    return await api.post(f"/v1/runs/{run}/repair", {})
+
+
 def _declared(url: str) -> App:
     app = App(database_url=url)
 
@@ -315,6 +323,7 @@ DEEDS: dict[str, tuple[Ask, str, str]] = {
     "POST /v1/runs/{id}/cancel": (_workflow("cancel", {}), "run.cancel", "key:admin"),
     "POST /v1/runs/{id}/pause": (_workflow("pause"), "run.pause", "key:admin"),
     "POST /v1/runs/{id}/resume": (_workflow("resume", before="pause"), "run.resume", "key:admin"),
+    "POST /v1/runs/{id}/repair": (_repair, "run.repair", "key:admin"),
     "POST /v1/runs/{id}/retry": (_workflow("retry", cents=-1), "run.retry", "key:admin"),
     "POST /v1/runs/{id}/skip": (_workflow("skip", {"step": "charge#1"}, cents=-1), "run.skip", "key:admin"),
     "POST /v1/runs/{id}/fork": (_workflow("fork", {"arguments": {"cents": 6}}), "run.fork", "key:admin"),

@@ -134,3 +134,33 @@ async def test_a_run_of_a_dag_is_steered_in_the_same_way(api: Caller) -> None:
         answer = await api.post(f"/v1/runs/{run}/{verb}", {} if verb == "cancel" else None)
         assert (answer.status_code, answer.json()["state"]) == (200, state)
     assert code(await api.post(f"/v1/runs/{uuid.uuid4()}/pause")) == (404, "NOT_FOUND")
+
+
+async def test_a_run_of_any_kind_that_stands_still_says_so_and_is_set_going_again(api: Caller, database_url: str) -> None:
+    async with declared(database_url) as app:
+        await run_pending(app)
+        workflow = (await api.post("/v1/workflows/checkout/start", {"arguments": {"cents": 5}})).json()["run_id"]
+        await run_pending(app)
+        task = {"name": "only", "payload": {"task": "nobody"}}
+        await api.post("/v1/dags", {"name": "d", "tasks": [task]})
+        dag = (await api.post("/v1/dags/d/trigger", {})).json()["dag_run_id"]
+        for run in (workflow, dag):
+            assert (await api.get(f"/v1/runs/{run}")).json()["stalled_at"] is None
+            assert code(await api.post(f"/v1/runs/{run}/repair", {})) == (409, "CONFLICT")
+        async with app.tx() as tx:
+            await tx.run("delete from weft.tasks")
+            await tx.run("update weft.runs set stalled_at = weft.now()")
+        for run in (workflow, dag):
+            assert (await api.get(f"/v1/runs/{run}/explain")).json()["code"] == "stuck"
+            assert (await api.get(f"/v1/runs/{run}")).json()["stalled_at"] is not None
+        assert (await api.get(f"/v1/dag-runs/{dag}")).json()["stalled_at"] is not None
+        planned = (await api.post(f"/v1/runs/{dag}/repair", {"dry_run": True})).json()
+        assert [(one["path"], one["state"]) for one in planned["steps"]] == [("only", "running")]
+        for run, steps in ((workflow, []), (dag, planned["steps"])):
+            mended = (await api.post(f"/v1/runs/{run}/repair", {})).json()
+            assert (mended["run"]["stalled_at"], mended["steps"]) == (None, steps)
+            assert (await api.get(f"/v1/runs/{run}/explain")).json()["code"] != "stuck"
+            assert "run.repair" in [one["action"] for one in (await api.get(f"/v1/runs/{run}/events")).json()["items"]]
+        await api.post(f"/v1/runs/{workflow}/signal", {"name": "approval", "value": True})
+        await run_pending(app)
+        assert (await api.get(f"/v1/runs/{workflow}")).json()["output"] == ["p-5", True]

@@ -16,6 +16,8 @@ from decoding import Change, Columns
 Verdict = Literal["ok", "failed", "unknown"]
 
 MAX_LOSSES = 3
+GOING = ("running", "waiting", "compensating")
+"""States of a run that should go on by itself."""
 _ATTEMPT = re.compile(r"attempt (\d+)")
 
 
@@ -271,8 +273,28 @@ def orphans(logs: Logs) -> Iterator[Finding]:
         yield from (Finding("stuck", task, "never ended") for task in _final(logs.changes)[0])
 
 
+def standing(logs: Logs) -> Iterator[Finding]:
+    """No run stands still: one that should go on has a task, or was told something. Not of those that never had a task."""
+    rows: dict[str, dict[str, Columns]] = {"runs": {}, "tasks": {}, "run_inbox": {}}
+    worked: set[str | None] = set()
+    for one in logs.changes:
+        if one.table not in rows:
+            continue
+        if one.operation == "delete":
+            rows[one.table].pop(str(one.row["id"]), None)
+        else:
+            rows[one.table][str(one.row["id"])] = one.new
+        if one.table == "tasks":
+            # the task of a workflow has the run's id
+            worked |= {one.row["id"], one.row.get("run_id")}
+    open_ = {one.get("run_id") for table in ("tasks", "run_inbox") for one in rows[table].values()}
+    for id, run in rows["runs"].items():
+        if run["state"] in GOING and id in worked and id not in open_ and id not in rows["tasks"]:
+            yield Finding("standing", id, f"{run['state']}, and nothing will ever move it")
+
+
 RULES: tuple[Rule, ...] = (
-    lost, answers, double, attempts, leases, losses, stale, limits, rescues, leaders, orphans,
+    lost, answers, double, attempts, leases, losses, stale, limits, rescues, leaders, orphans, standing,
 )  # fmt: skip
 
 

@@ -170,6 +170,16 @@ async def work_of_a_limited_queue(scene: Scene) -> None:
     await scene.witness.enqueue(scene.safe, 2, queue="few")
 
 
+async def work_of_limited_queues(scene: Scene) -> None:
+    """Of two, so that both have to be seen to, and at once, so that one is not claimed before the other is there."""
+    async with scene.safe.tx() as tx:
+        settings = tasks.QueueSettings(max_running=2)
+        for queue in ("few", "fewer"):
+            await tasks.set_queue(tx, org=ids.DEFAULT_ORG, queue=queue, settings=settings, actor="chaos")
+    for queue in ("few", "fewer"):
+        await scene.witness.enqueue(scene.safe, 1, queue=queue, delay="500ms")
+
+
 async def failing_work(scene: Scene) -> None:
     await scene.witness.enqueue(scene.safe, 1, fail=1)
 
@@ -224,7 +234,8 @@ STATEMENTS = (
     Point("limited claim, lock", sent(QUEUE.lock_limits), limited_work),
     Point("limited claim, count", sent(QUEUE.count_keys), limited_work),
     Point("limited claim", sent(QUEUE.claim_chosen), limited_work),
-    Point("limited claim, with its commit", sent(QUEUE.claim_limited), work_of_a_limited_queue),
+    Point("limited claim, with its commit", sent(QUEUE.claim_limited), work_of_limited_queues),
+    Point("limited claim, all in one", sent(QUEUE.claim_counted), work_of_a_limited_queue),
     Point("commit", r"(?i)^commit", limited_work),
     Point("heartbeat", sent(CLUSTER.beat), nothing),
     Point("settle", sent(QUEUE.complete_claimed), work),
@@ -240,7 +251,7 @@ STATEMENTS = (
     Point("leader election, session", sent(CLUSTER.open_session), elect),
     Point("leader election, found", sent(CLUSTER.found_role), elect),
     Point("leader election, term", sent(CLUSTER.take_term), elect),
-    Point("leader election, listen", r"^listen weft_leader", elect),
+    Point("leader election, listen", r"^listen .?weft_leader", elect),
 )
 
 POINTS = [dataclasses.replace(one, side=side, place=place) for one in STATEMENTS for side in SIDES for place in PLACES]

@@ -13,7 +13,9 @@ import psycopg
 Operation = Literal["insert", "update", "delete"]
 Columns = dict[str, str | None]
 
-TABLES = ("tasks", "task_history", "task_logs", "nodes", "leaders")
+TABLES = ("tasks", "task_history", "task_logs", "nodes", "leaders", "runs", "run_inbox")
+WHOLE = ("tasks", "nodes", "leaders")
+"""Those whose rows are told as they were before, too."""
 PUBLICATION = "weft_chaos"
 
 
@@ -34,9 +36,8 @@ class Change:
 
 def watch(connection: "psycopg.Connection[Any]") -> None:
     """From here on everything is kept. Needs wal_level = logical."""
-    for table in TABLES:
-        if table not in ("task_history", "task_logs"):
-            connection.execute(f"alter table weft.{table} replica identity full".encode())
+    for table in WHOLE:
+        connection.execute(f"alter table weft.{table} replica identity full".encode())
     # the rows of partitions are told as if of their table
     names = ", ".join(f"weft.{table}" for table in TABLES)
     connection.execute(f"create publication {PUBLICATION} for table {names} with (publish_via_partition_root)".encode())

@@ -23,6 +23,9 @@ class Model:
         self.changes: list[Change] = []
         self.tasks: dict[str, Columns] = {}
         self.history: dict[str, Columns] = {}
+        self.runs: dict[str, Columns] = {}
+        self.facts: dict[str, str] = {}
+        """Fact → its run."""
         self._transaction = 0
         self.begin()
         self._change("nodes", {}, {"id": "node", "pid": str(HARMED)})
@@ -41,8 +44,10 @@ class Model:
         return self
 
     def _candidates(self, what: str) -> list[str] | None:
-        if what == "enqueue":
+        if what in ("enqueue", "start"):
             return None
+        if what == "sweep":
+            return list(self.facts)
         if what == "redrive":
             return [id for id, row in self.history.items() if row["state"] == "failed"]
         state = "ready" if what == "claim" else "running"
@@ -59,6 +64,19 @@ class Model:
             self._put(id, {**BLANK, "id": id, "state": "ready", "attempt": "0", "uncounted": "0", "losses": "0",
                            "queue": ("wide", "narrow")[which % 2], "payload": json.dumps({"k": f"key {id}"})})  # fmt: skip
         self.asked.append(Asked(f"key {id}", verdict, id if verdict == "ok" else None))  # type: ignore[arg-type]
+
+    def start(self, which: int) -> None:
+        """A run of one task, whose end is advanced at once, or left in its inbox."""
+        self.enqueue(0)
+        id, run = f"task {len(self.asked) - 1}", f"run {len(self.asked) - 1}"
+        self.runs[run] = {"id": run, "state": "running", "left": str(which % 2)}
+        self._change("runs", {}, self.runs[run])
+        self._put(id, {**self.tasks[id], "run_id": run})
+
+    def sweep(self, fact: str) -> None:
+        self.begin()
+        self._change("run_inbox", {"id": fact}, {})
+        self._over(self.facts.pop(fact))
 
     def claim(self, id: str) -> None:
         row = self.tasks[id]
@@ -112,6 +130,19 @@ class Model:
         self._change("tasks", row, {})
         self.history[id] = {**row, "state": state, "result": result}
         self._change("task_history", {}, self.history[id])
+        run = str(row.get("run_id"))
+        if run not in self.runs or self.runs[run]["state"] != "running":
+            return
+        if self.runs[run]["left"] == "1":
+            fact = f"fact {len(self.changes)}"
+            self.facts[fact] = run
+            self._change("run_inbox", {}, {"id": fact, "run_id": run})
+        else:
+            self._over(run)
+
+    def _over(self, run: str) -> None:
+        before, self.runs[run] = self.runs[run], {**self.runs[run], "state": "completed"}
+        self._change("runs", before, self.runs[run])
 
     def _put(self, id: str, row: Columns) -> None:
         before = self.tasks.get(id, {})

@@ -14,7 +14,9 @@ from model import HARMED, Model
 
 CHOICES = st.lists(
     st.tuples(
-        st.sampled_from(["enqueue", "enqueue", "claim", "claim", "claim", "say", "complete", "fail", "lose", "redrive"]),
+        st.sampled_from([
+            "enqueue", "enqueue", "start", "claim", "claim", "claim", "say", "complete", "fail", "lose", "redrive", "sweep",
+        ]),
         st.integers(0, 100),
     ),
     max_size=80,
@@ -195,11 +197,40 @@ def two_leaders_of_a_term(model: Model) -> str:
     return "leaders"
 
 
+def run_that_nobody_advanced(model: Model) -> str:
+    model.start(0)
+    id = f"task {len(model.asked) - 1}"
+    model.claim(id)
+    model.complete(id)
+    assert model.changes.pop().table == "runs"
+    return "standing"
+
+
+def fact_that_was_lost(model: Model) -> str:
+    model.start(1)
+    id = f"task {len(model.asked) - 1}"
+    model.claim(id)
+    model.complete(id)
+    assert model.changes.pop().table == "run_inbox"
+    return "standing"
+
+
+def wake_up_that_was_lost(model: Model) -> str:
+    """The task of a workflow has the run's id."""
+    model.enqueue(0)
+    id = f"task {len(model.asked) - 1}"
+    model._change("runs", {}, {"id": id, "state": "waiting"})
+    model.claim(id)
+    model.complete(id)
+    return "standing"
+
+
 MUTATIONS = [
     stale_completion, stale_progress, stale_line, line_after_the_end, completed_without_running, deleted,
     acknowledged_nothing, made_twice, refused_but_made, ended_twice, resurrected,
     in_two_places, ran_twice, attempt_repeated,
     lease_taken_over, token_reused, loss_not_counted, above_the_limit, rescued_the_living, two_leaders_of_a_term,
+    run_that_nobody_advanced, fact_that_was_lost, wake_up_that_was_lost,
 ]  # fmt: skip
 
 
@@ -234,5 +265,8 @@ def test_what_never_ends_is_found_once_it_should_have() -> None:
 
 def test_every_rule_can_fail() -> None:
     """Each has a mutation or a finding above."""
-    names = {"lost", "answers", "double", "attempts", "leases", "losses", "stale", "limits", "rescues", "leaders", "orphans"}
+    names = {
+        "lost", "answers", "double", "attempts", "leases", "losses", "stale", "limits", "rescues", "leaders", "orphans",
+        "standing",
+    }  # fmt: skip
     assert {rule.__name__ for rule in checker.RULES} == names

@@ -124,6 +124,12 @@ FORSAKEN = (
     "jsonb_build_object('awaited_by', gen_random_uuid())) returning id"
 )
 """A run whose end nobody waits for any more."""
+STALLED = (
+    "insert into weft.runs (org_id, kind, name, state, plan_hash, created_at) "
+    "values ('00000000-0000-7000-8000-000000000001', 'dag', 'nobody', 'running', repeat('a', 64), "
+    "now() - interval '1 hour') returning id"
+)
+"""A run of which nothing runs and which waits for nothing."""
 PLAN = """
     insert into weft.plans (org_id, hash, plan, nodes)
     values ('00000000-0000-7000-8000-000000000001', repeat('a', 64),
@@ -132,7 +138,7 @@ PLAN = """
 """
 PLANTED = (
     NOTED, POSTED, SCHEDULED, BACKFILLED, TOLD, WANTED, LATE, FORSAKEN, LIMITED, UNCOUNTED, BLOCKED, LAPSED, UNWANTED,
-    UNHEARD, ORPHANED,
+    UNHEARD, ORPHANED, STALLED,
 )  # fmt: skip
 AGAIN = 10.0
 """After so long what a victim is to meet is put in its way once more."""

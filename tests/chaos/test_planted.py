@@ -32,6 +32,7 @@ from weft.db.statements import Statements
 from weft.db.tx import Tx
 from weft.flows import ended
 from weft.queue import claim, finish, limits
+from weft.settle import ends
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -77,6 +78,12 @@ def one_token_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("weft.base.ids.token", lambda: same)
 
 
+def forgets_what_follows(patch: pytest.MonkeyPatch) -> None:
+    async def planted(*_: Any, **__: Any) -> None: ...
+
+    patch.setattr(ends, "go_on", planted)
+
+
 PLANTED: dict[str, tuple[Patch, Scene, str]] = {
     "no fence in settle": (text(finish.SQL, "finish", FENCE, ""), zombies.late_completion, "stale"),
     "no fence in a completion": (text(finish.SQL, "complete_claimed", ONE, ""), zombies.late_completion, "stale"),
@@ -105,6 +112,11 @@ PLANTED: dict[str, tuple[Patch, Scene, str]] = {
     "a claim that is no attempt": (
         text(claim.SQL, "claim_plain", "attempt = t.attempt + 1", "attempt = t.attempt"), zombies.a_life, "attempts",
     ),
+    "an end that nobody follows up": (forgets_what_follows, zombies.a_run, "standing"),
+    "an end that the run is not told of": (
+        text(finish.SQL, "finish", "where g.run_id is not null", "where false"), zombies.a_run_that_is_left_to_others,
+        "standing",
+    ),
     "a term that two have": (
         text(leaders.SQL, "take_term", "term = l.term + 1", "term = greatest(l.term, 1)"), zombies.two_leaders_in_turn,
         "leaders",
@@ -115,6 +127,7 @@ SCENES = [
     zombies.late_completion, zombies.late_completion_among_others, zombies.late_completion_of_a_step, zombies.late_failure,
     zombies.late_heartbeat, zombies.line_beside_a_rescue, zombies.a_life,
     zombies.two_claims_under_a_limit_of_one, zombies.two_leaders_in_turn, zombies.an_enqueue_that_fails,
+    zombies.a_run, zombies.a_run_that_is_left_to_others,
 ]  # fmt: skip
 
 

@@ -147,7 +147,8 @@ FENCED = {
 """Statements that write on the word of whoever has the lease."""
 
 OF_OTHERS = {
-    "claim_plain", "claim_named", "claim_limited", "claim_chosen", "block",  # take what nobody has: the state is their fence
+    # take what nobody has: the state is their fence
+    "claim_plain", "claim_named", "claim_limited", "claim_counted", "claim_chosen", "block",
     "enqueue_simple", "enqueue_plain", "enqueue_many_plain",  # clients, of what is not there yet
     "redrive", "discard_dead", "cancel_queued",  # clients, of what nobody runs
     "count_running_as_limited", "count_late_as_limited",  # of whole queues, by their settings

@@ -14,8 +14,9 @@ from weft.base import config, ids
 from weft.cluster import leaders
 from weft.db.database import Database
 from weft.db.tx import Tx
-from weft.flows import ended
+from weft.flows import chores, ended, start
 from weft.flows.ended import Completed
+from weft.plan.model import Block, Node, Plan, Task
 from weft.queue import lease, limits, tasks
 from weft.queue.lanes import Lane
 from weft.queue.lease import Line, Progress
@@ -160,6 +161,26 @@ async def a_life(witness: Witness) -> None:
         await stage.put()
         await stage.lose(await stage.claim())
         await stage.end(await stage.claim())
+
+
+async def a_run(witness: Witness, *, advance: bool = True) -> None:
+    """Of one task."""
+    plan = Plan("p", "main", (Block("main", nodes=(Node("a", Task("mail")),)),))
+    async with Stage(witness) as stage:
+        async with stage.database.tx() as tx:
+            await start.start_plan(tx, plan, org=ids.DEFAULT_ORG)
+        held = await stage.claim()
+        witness.note("end", held)
+        done = outcome.Outcome(held, "completed", result=json.dumps({"attempt": held.attempt}))
+        async with stage.database.tx() as tx:
+            await settle.settle(tx, [done], advance=advance)
+        async with stage.database.tx() as tx:
+            await chores.sweep(tx)
+
+
+async def a_run_that_is_left_to_others(witness: Witness) -> None:
+    """Whoever ends its tasks does not advance it: the chore does."""
+    await a_run(witness, advance=False)
 
 
 async def two_leaders_in_turn(witness: Witness) -> None:

@@ -134,6 +134,8 @@ BAD: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {
     ("run", "cancel"): [(("x",), "is not a run id")],
     ("run", "pause"): [(("x",), "is not a run id")],
     ("run", "resume"): [(("x",), "is not a run id")],
+    ("run", "explain"): [(("x",), "is not a run id")],
+    ("run", "repair"): [(("x",), "is not a run id")],
     ("run", "retry"): [(("x",), "is not a run id")],
     ("run", "skip"): [(("x", "a#1"), "is not a run id"), ((ID, "a#1", "b"), "is not JSON")],
     ("run", "fork"): [(("x",), "is not a run id"), ((ID, "--output", "a"), "must be STEP=JSON")],

@@ -306,6 +306,17 @@ async def test_tasks_that_stand_still_are_found(opened: Database, database_url: 
     assert told.startswith(f"1 task {what}") and id in told
 
 
+async def test_runs_that_stand_still_are_found(opened: Database, database_url: str) -> None:
+    async with opened.tx() as tx:
+        id = await tx.value(
+            "insert into weft.runs (org_id, kind, name, state, stalled_at) select o.id, 'dag', 'etl', 'running', "
+            "now() - interval '1 hour' from weft.orgs as o where o.slug = 'default' returning id"
+        )
+    [told] = of(await examine(database_url), "stuck", "danger")
+    assert told.startswith(f"1 run stands still: nothing is running and nothing is awaited (for 60 min, such as {id})")
+    assert told.endswith("weft run repair ID") and of(await examine(database_url), "stuck", "ok") == []
+
+
 async def test_dead_and_silent_nodes_and_mixed_versions_are_found(opened: Database, database_url: str) -> None:
     async with opened.tx() as tx:
         for status, version, silent in (("dead", "1", "1 minute"), ("active", "1", "1 minute"), ("active", "2", "0")):

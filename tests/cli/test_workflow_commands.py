@@ -7,6 +7,7 @@ import pytest
 from shell import Shell
 
 from weft import App
+from weft.flows.standstill import Standstill
 from weft.sdk import loading
 from weft.testing.inline import run_pending
 
@@ -101,3 +102,38 @@ async def test_a_run_is_steered_from_the_shell(weft: Shell, database_url: str) -
         assert outputs == ["by hand", "hat shipped", "hat shipped", None]
         code, said = await weft("run", "pause", first)
         assert code == 1 and "the run is completed" in said
+
+
+async def test_a_run_that_stands_still_is_shown_and_set_going_from_the_shell(weft: Shell, database_url: str) -> None:
+    async with App(database_url=database_url) as app:
+
+        @app.task
+        async def load() -> int:
+            return 1
+
+        await app.dags.create({"name": "etl", "tasks": [{"name": "load", "payload": {"task": "load"}}]})
+        run = str((await app.dags.trigger("etl")).id)
+        assert (await weft("run", "explain", run))[0] == 0
+        code, said = await weft("run", "repair", run)
+        assert code == 1 and "the run is running; wait until it has ended" in said
+        async with app.tx() as tx:
+            await tx.run("delete from weft.tasks")
+            await tx.run("update weft.runs set created_at = created_at - interval '1 hour', started_at = null")
+            await tx.run("update weft.steps set created_at = created_at - interval '1 hour', started_at = null")
+            chore = Standstill()
+            assert await chore.peek(tx) and await chore.once(tx) == 1
+        for command in (("run",), ("run", "show", run), ("dag", "runs", "etl"), ("dag", "show", run)):
+            code, said = await weft(*command)
+            assert code == 0 and "stands still" in said, said
+        assert f"weft run repair {run}" in (await weft("run", "show", run))[1]
+        assert (await weft("run", "explain", run)) == (0, (
+            f"it stands still: nothing is running and nothing is awaited; set it going again: weft run repair {run}\n"
+        ))  # fmt: skip
+        assert await weft("explain", run) == await weft("run", "explain", run)
+        assert (await weft.json("run", "explain", run))["code"] == "stuck"
+        assert (await weft.json("run", "show", run))["stalled_at"] is not None
+        assert await weft("run", "repair", run, "--dry-run") == (0, "load  running\nnothing was changed\n")
+        assert (await weft.json("run", "repair", run))["run"]["stalled_at"] is None
+        await run_pending(app)
+        assert await weft("run", "wait", run) == (0, "completed\n")
+        assert "stands still" not in (await weft("run", "show", run))[1]

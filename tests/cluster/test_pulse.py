@@ -16,6 +16,7 @@ from weft.cluster import leaders, nodes
 from weft.cluster.model import BeatAnswer, KnownNode, Node, Vitals
 from weft.cluster.pulse import Pulse
 from weft.db.database import Database
+from weft.db.notify import Hub
 
 PROCESS = Path(__file__).parent / "process.py"
 NEVER = dt.timedelta(minutes=5)
@@ -27,13 +28,28 @@ def a_node(*, roles: Sequence[str] = ("scheduler",), lease: dt.timedelta = dt.ti
 
 
 @contextlib.asynccontextmanager
-async def beating(database: Database, *, node: Node | None = None, every: dt.timedelta = SOON) -> AsyncIterator[Pulse]:
-    pulse = Pulse(database, node=node or a_node(), every=every)
+async def beating(
+    database: Database, *, node: Node | None = None, every: dt.timedelta = SOON, hub: Hub | None = None
+) -> AsyncIterator[Pulse]:  # fmt: skip
+    pulse = Pulse(database, node=node or a_node(), every=every, hub=hub)
     await pulse.start()
     try:
         yield pulse
     finally:
         await pulse.stop()
+
+
+@contextlib.asynccontextmanager
+async def hearing(database: Database) -> AsyncIterator[Hub]:
+    hub, heard = Hub(database), asyncio.Event()
+    hub.add("weft_leader", lambda _payload: heard.set())
+    running = asyncio.create_task(hub.run())
+    try:
+        await asyncio.wait_for(heard.wait(), 5)
+        yield hub
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 def answers(pulse: Pulse) -> "asyncio.Queue[BeatAnswer]":
@@ -127,7 +143,8 @@ async def test_a_clean_stop_hands_over_at_once_by_notification(database: Databas
     lease = dt.timedelta(minutes=20)
     async with beating(database, node=a_node(lease=lease), every=NEVER) as standby_to_be:
         assert standby_to_be.leading
-        async with beating(database, node=a_node(lease=lease), every=NEVER) as standby:
+        hearer, candidate = hearing(database), a_node(lease=lease)
+        async with hearer as hub, beating(database, node=candidate, every=NEVER, hub=hub) as standby:
             assert not standby.leading
             started = time.monotonic()
             await standby_to_be.stop()

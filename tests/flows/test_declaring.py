@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+import fresh_database
 from weft import App
-from weft.base import errors
+from weft.base import config, errors
 from weft.testing.inline import run_pending
 
 
@@ -95,3 +96,19 @@ async def test_the_feed_hears_of_runs_that_are_started_together_or_forked(app: A
     await told()
     fork = await app.runs.fork(made[0])
     assert await told() == [fork]
+
+
+async def test_an_app_that_goes_to_another_database_declares_its_workflows_there(server_url: str, template: str) -> None:
+    app = App()
+
+    @app.workflow
+    async def greets() -> str:
+        return "hello"
+
+    for _ in range(2):
+        with fresh_database.made(server_url, template=template) as url:
+            app.settings = config.load(database_url=url)
+            async with app:
+                assert (await app.start(greets)).created
+                # itself is remembered: the number of one that is gone may be another's
+                assert app._declared_in[0] is await app.open()

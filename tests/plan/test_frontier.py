@@ -156,6 +156,29 @@ def test_to_run_some_again_is_as_if_they_had_never_run(edges: Edges, seed: int, 
 
 @settings(deadline=None)
 @given(edges=blocks(), seed=st.integers(0, 2**32), data=st.data())
+def test_a_block_of_which_no_advance_is_kept_goes_the_same_way_by_what_is_overdue(
+    edges: Edges, seed: int, data: st.DataObject
+) -> None:
+    fate = {name: data.draw(st.sampled_from(RAN), label=name) for name in edges.upstream}
+    endings: dict[str, Ending] = {}
+    started: set[str] = set()
+    dice = random.Random(seed)
+    while True:
+        running = frozenset(started - endings.keys())
+        following = frontier.overdue(edges, endings, started=running)
+        assert not following.tallies.keys() & (endings.keys() | running)
+        started |= set(following.ready)
+        endings |= following.ended
+        again = frontier.overdue(edges, endings, started=frozenset(started - endings.keys()))
+        assert (again.ready, again.ended) == ((), {}), "what was done is overdue once more"
+        if not (open_ := sorted(started - endings.keys())):
+            break
+        endings |= {name: fate[name] for name in dice.sample(open_, dice.randint(1, len(open_)))}
+    assert (endings, started) == drive(edges, fate, random.Random(seed))
+
+
+@settings(deadline=None)
+@given(edges=blocks(), seed=st.integers(0, 2**32), data=st.data())
 def test_a_block_fails_if_a_failure_counts(edges: Edges, seed: int, data: st.DataObject) -> None:
     fate = {name: data.draw(st.sampled_from(RAN), label=name) for name in edges.upstream}
     tolerated = data.draw(st.sets(st.sampled_from(sorted(edges.upstream))))

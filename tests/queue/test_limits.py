@@ -216,10 +216,22 @@ async def test_a_limit_is_journaled_with_what_was_before(tx: Tx) -> None:
     assert (before["max_running"], before["paused"], after["max_running"], after["paused"]) == (2, False, None, True)
 
 
-@pytest.mark.parametrize("crowded", [True, False])
-@pytest.mark.parametrize("limited", ["org", "queue", "key"])
+async def claim_counted(tx: Tx, want: int = 100, *, marks: limits.Marks | None = None) -> limits.Taken:
+    """As a worker that was told of work in a lane under limits."""
+    lane = Lane("default", str(ORG), plain=True, limited=True, countable=True)
+    token = str(ids.token())
+    return await limits.claim_counted(
+        tx, node_id=hands.NODE, token=token, kinds=["mail"], lane=lane, want=want, marks=marks or {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("limited", "way"),
+    [(limited, way) for limited in ("org", "queue", "key") for way in ("crowded", "alone", "counted")
+     if (limited, way) != ("key", "counted")],
+)  # fmt: skip
 async def test_never_eleven_under_a_limit_of_ten_with_eight_claimers(
-    database: Database, database_url: str, limited: str, crowded: bool
+    database: Database, database_url: str, limited: str, way: str
 ) -> None:
     async with database.tx() as tx:
         if limited == "org":
@@ -235,8 +247,11 @@ async def test_never_eleven_under_a_limit_of_ten_with_eight_claimers(
         nonlocal finished
         while finished < 150:
             # what is not crowded is asked as the claimer does: begun, locked and counted in one message
-            async with database.tx(waits=crowded) as tx:
-                held = await hands.claim_special(tx, 4, crowded=crowded)
+            async with database.tx(waits=way == "crowded") as tx:
+                if way == "counted":
+                    held = (await claim_counted(tx, 4)).tasks
+                else:
+                    held = await hands.claim_special(tx, 4, crowded=way == "crowded")
             # an independent look: how many hold a lease at this instant, in a snapshot of its own
             async with database.once() as tx:
                 counts.append(int(await tx.value("select count(*) from weft.tasks where lease_token is not null")))
@@ -255,6 +270,44 @@ async def test_never_eleven_under_a_limit_of_ten_with_eight_claimers(
             "where o.claimed_at <= h.claimed_at and o.finished_at > h.claimed_at)) from weft.task_history as h"
         ).fetchone()
     assert overlaps is not None and 2 <= overlaps[0] <= 10
+
+
+async def test_what_is_counted_in_one_round_trip_is_what_the_limits_leave(tx: Tx) -> None:
+    await hands.put_many(tx, 20)
+    await orgs.change(tx, id=ORG, max_concurrent=9, actor="test")
+    assert len((await claim_counted(tx, 2)).tasks) == 2
+    await limit(tx, org=EVERY, max_running=7)
+    assert len((await claim_counted(tx)).tasks) == 5
+    assert await claim_counted(tx) == limits.Taken([])
+    await limit(tx, org=EVERY)
+    assert len((await claim_counted(tx)).tasks) == 2
+    await orgs.change(tx, id=ORG, max_concurrent=None, actor="test")
+    await limit(tx, paused=True)
+    assert (await claim_counted(tx)).tasks == []
+    await limit(tx, rate_limit=100, rate_period=dt.timedelta(seconds=1), rate_burst=100)
+    # a bucket is not spent here: the look says so, and it is claimed the long way
+    assert (await claim_counted(tx)).tasks == []
+    assert [lane.countable for lane in await hands.served(tx)] == [False]
+    await limit(tx)
+    assert [lane.countable for lane in await hands.served(tx)] == [True]
+    await orgs.change(tx, id=ORG, suspended=True, actor="test")
+    assert (await claim_counted(tx)).tasks == []
+    await orgs.change(tx, id=ORG, suspended=False, actor="test")
+    taken = await claim_counted(tx)
+    assert len(taken.tasks) == 11 and not taken.contended and not taken.short
+    assert (await claim_counted(tx, marks=taken.marks)).short
+
+
+async def test_what_somebody_else_is_counting_is_not_counted_in_one_round_trip(database: Database) -> None:
+    async with database.tx() as tx:
+        await limit(tx, max_running=5)
+        await hands.put_many(tx, 3)
+    async with database.tx() as other:
+        assert len((await claim_counted(other, 1)).tasks) == 1
+        async with database.tx(waits=False) as tx:
+            assert await claim_counted(tx) == limits.Taken([], contended=True)
+    async with database.tx(waits=False) as tx:
+        assert len((await claim_counted(tx)).tasks) == 2
 
 
 names = st.sampled_from(["a", "b", "c"])

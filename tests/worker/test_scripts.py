@@ -3,6 +3,7 @@
 # ruff: noqa: E501
 
 import asyncio
+import signal
 import sys
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from weft.base import json
 from weft.sdk.context import About, Context
 from weft.worker import script_main
-from weft.worker.script import ScriptFailed, Scripts
+from weft.worker.script import ScriptFailed, Scripts, ended
 
 
 class Sink:
@@ -125,6 +126,16 @@ async def test_a_flood_of_output_is_bounded() -> None:
     sink = Sink()
     await Scripts().run(context(sink), "n.F", "for i in range(100000): print('x' * 100)", {})
     assert sum(map(len, sink.lines)) <= 64 * 1024
+
+
+async def test_a_process_whose_words_nobody_reads_ends_all_the_same() -> None:
+    says = "import time; print('x' * 60_000, flush=True); time.sleep(600)"
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", says, stdout=asyncio.subprocess.PIPE, limit=1024)
+    # more has come than is read without being asked for
+    while not child.stdout._paused:  # type: ignore[union-attr]
+        await asyncio.sleep(0.01)
+    child.kill()
+    assert await asyncio.wait_for(ended(child), 30) == -signal.SIGKILL
 
 
 async def test_the_process_has_nothing_even_for_code_that_gets_around_the_inner_wall() -> None:

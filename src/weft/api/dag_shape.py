@@ -100,6 +100,8 @@ class DagRun(msgspec.Struct, kw_only=True):
     tasks_total: int
     tasks_ended: int
     tasks_failed: int
+    stalled_at: dt.datetime | None
+    """Since when it is known to stand still: nothing is running and nothing is awaited."""
     created_at: dt.datetime
 
 
@@ -145,7 +147,7 @@ def dag_run(run: RunView) -> dict[str, Any]:
         "output": run.output, "error_message": (run.error or {}).get("message"),
         "failed_task": (run.error or {}).get("node"), "trigger": run.trigger, "reruns": run.reruns,
         "tags": run.tags or [], "tasks_total": run.nodes, "tasks_ended": run.nodes_ended,
-        "tasks_failed": run.nodes_failed, "created_at": run.created_at,
+        "tasks_failed": run.nodes_failed, "stalled_at": run.stalled_at, "created_at": run.created_at,
     }  # fmt: skip
 
 

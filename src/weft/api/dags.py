@@ -237,7 +237,7 @@ RUN_EXAMPLE: dict[str, Any] = {
     "state": "running", "scheduled_time": "2026-01-15T02:00:00Z", "started_at": "2026-01-15T02:00:00Z",
     "completed_at": None, "duration_ms": None, "config": {}, "params": {}, "output": None, "error_message": None,
     "failed_task": None, "trigger": "manual", "reruns": 0, "tags": [], "tasks_total": 2, "tasks_ended": 0,
-    "tasks_failed": 0, "created_at": "2026-01-15T02:00:00Z",
+    "tasks_failed": 0, "stalled_at": None, "created_at": "2026-01-15T02:00:00Z",
 }  # fmt: skip
 
 OPERATIONS = (

@@ -26,6 +26,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "runs": ("/v1/runs",),
     "workflows": ("/v1/workflows",),
     "run_steering": ("/v1/runs",),
+    "run_repair": ("/v1/runs",),
     "run_views": ("/v1/runs",),
     "overview": ("/v1/overview",),
     "search": ("/v1/search",),

@@ -6,16 +6,16 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from weft.api import fields, pages, runs
+from weft.api import fields, pages, run_repair, runs
 from weft.api.dags import RunConfig
 from weft.api.operation import Answer, Call, Operation
+from weft.api.run_repair import Mended, Repair
 from weft.api.tasks import Explanation
 from weft.base import json
 from weft.db.tx import Tx
 from weft.flows import look, operate, programs, repair, why
 from weft.flows.look import StepView
 from weft.flows.model import RunState, StepState
-from weft.flows.repair import Redone
 from weft.flows.search import Filter
 from weft.flows.start import Wish
 from weft.journal import record
@@ -72,27 +72,6 @@ class Tree(msgspec.Struct, kw_only=True):
     steps: list[Branch]
     more: bool
     """There are more than are shown; `…/steps` has all of them, in pages."""
-
-
-class Again(msgspec.Struct, kw_only=True):
-    """A step that is done again, and why it had ended."""
-
-    id: uuid.UUID
-    path: str
-    state: str
-    error: str | None
-
-
-class Mended(msgspec.Struct, kw_only=True):
-    """The run, and the steps that are done again; what hangs on them is, too."""
-
-    run: runs.Run
-    steps: list[Again]
-
-
-class Repair(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    dry_run: bool = False
-    """Only say what would be done again."""
 
 
 class Mark(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -180,14 +159,9 @@ async def cancel(call: Call[None, None]) -> runs.Run:
 
 
 async def mend(call: Call[Repair, None]) -> Mended:
-    org = call.principal.org
     async with call.tx() as tx:
         await _shown(call, tx)
-        if call.body.dry_run:
-            found = await repair.planned(tx, call.id, org=org)
-        else:
-            found = await repair.repair(tx, call.id, org=org, actor=call.principal.actor)
-        return await _mended(call, tx, found)
+        return await run_repair.mended(call, tx)
 
 
 async def retry(call: Call[None, None]) -> Mended:
@@ -217,12 +191,7 @@ async def _again(call: Call[None, None], do: Any) -> Mended:
     async with call.tx() as tx:
         await _shown(call, tx)
         found = await do(tx, call.id, call.path["step"], org=call.principal.org, actor=call.principal.actor)
-        return await _mended(call, tx, found)
-
-
-async def _mended(call: Call[Any, Any], tx: Tx, found: list[Redone]) -> Mended:
-    again = [Again(id=one.id, path=one.path, state=one.state, error=one.error) for one in found]
-    return Mended(run=await _shown(call, tx), steps=again)
+        return run_repair.shown(await look.run(tx, call.id, org=call.principal.org), found)
 
 
 async def _shown(call: Call[Any, Any], tx: Tx) -> runs.Run:
@@ -294,8 +263,9 @@ OPERATIONS = (
     ),
     Operation(
         "POST", f"{_AT}/repair", action="flow.run", handler=mend, summary="Do again what failed in a run",
-        description="The innermost steps that failed, and what hangs on them; what went well is kept. With `dry_run` "
-        "nothing changes: the answer says what would be done again.", body=Repair, answer=Mended, errors=_ODD,
+        description="The innermost steps that failed, and what hangs on them; what went well is kept. A run that stands "
+        "still (`stalled_at`) goes on, and steps of it whose task is nowhere are done again. With `dry_run` nothing "
+        "changes: the answer says what would be done again.", body=Repair, answer=Mended, errors=_ODD,
         example={"dry_run": True}, answer_example=_MENDED,
     ),
     Operation(

@@ -41,6 +41,8 @@ class Run(msgspec.Struct, kw_only=True):
     nodes_failed: int
     reruns: int
     deadline_at: dt.datetime | None
+    stalled_at: dt.datetime | None
+    """Since when it is known to stand still: nothing is running and nothing is awaited."""
     created_at: dt.datetime
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
@@ -155,7 +157,7 @@ RUN_EXAMPLE: dict[str, Any] = {
     "params": {"day": "2026-01-15"}, "config": {}, "output": {"rows": 10}, "error": None, "idempotency_key": None,
     "trigger": "manual", "actor": "key:ops", "parent_run_id": None, "parent_step_id": None,
     "logical_date": "2026-01-15T02:00:00Z", "tags": [], "correlation_id": None, "nodes": 2, "nodes_ended": 2,
-    "nodes_failed": 0, "reruns": 0, "deadline_at": None, "created_at": "2026-01-15T02:00:00Z",
+    "nodes_failed": 0, "reruns": 0, "deadline_at": None, "stalled_at": None, "created_at": "2026-01-15T02:00:00Z",
     "started_at": "2026-01-15T02:00:00Z", "finished_at": "2026-01-15T02:01:00Z",
 }  # fmt: skip
 STEP_EXAMPLE = {

@@ -21,7 +21,7 @@ CHORES = (
     "feed trimmer", "lock sweeper", "node sweeper", "org history pruner", "dedupe key pruner", "idempotency key pruner",
     "partition maker", "audit sealer", "bucket sweeper", "outbox", "outbox pruner", "job scheduler",
     "backfiller", "execution pruner", "job pruner", "run sweeper", "run starter", "run deadlines", "run pruner",
-    "forsaken runs",
+    "forsaken runs", "standstill",
     "workflow waker", "session sweeper", "login pruner",
     "minute counter", "minute pruner",
     "history pruner",

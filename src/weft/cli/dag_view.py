@@ -34,7 +34,7 @@ def dags(found: Gathered) -> RenderableType:
 
 def runs(found: Gathered) -> RenderableType:
     rows = [
-        (one["dag_run_id"], output.moment(one["scheduled_time"]), showing.state(one["status"]),
+        (one["dag_run_id"], output.moment(one["scheduled_time"]), showing.run_state(one, "status"),
          f"{one['tasks_ended']}/{one['tasks_total']}", _span(one), one["error_message"] or "")
         for one in found.items
     ]  # fmt: skip
@@ -45,7 +45,7 @@ def runs(found: Gathered) -> RenderableType:
 def run(found: Any) -> RenderableType:
     """A run: its tasks level by level, each with how it stands."""
     head = Text.assemble(
-        (showing.plain(found["dag_name"]), "bold"), "  ", showing.state(found["status"]),
+        (showing.plain(found["dag_name"]), "bold"), "  ", showing.run_state(found, "status"),
         ("" if found["state"] != "paused" else " (paused)", "yellow"),
         f"  {found['tasks_ended']}/{found['tasks_total']} tasks  {_span(found)}",
     )  # fmt: skip

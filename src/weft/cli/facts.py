@@ -106,6 +106,15 @@ class StuckTasks:
 
 
 @dataclasses.dataclass(frozen=True)
+class StalledRuns:
+    """Runs that stand still: how many, for how many seconds, and one of them."""
+
+    runs: int
+    seconds: float
+    example: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Member:
     """A node."""
 
@@ -133,6 +142,7 @@ class Facts:
     leadership: Leadership | None = None
     waiting: list[Waiting] = dataclasses.field(default_factory=list)
     stuck: list[StuckTasks] = dataclasses.field(default_factory=list)
+    stalled: StalledRuns | None = None
     crew: list[Member] = dataclasses.field(default_factory=list)
 
 
@@ -172,6 +182,7 @@ async def _ours(tx: Tx, facts: Facts) -> Facts:
         leadership=Leadership(*leadership),
         waiting=[Waiting(*row) for row in await tx.rows(SQL.waiting)],
         stuck=[StuckTasks(*row) for row in await tx.rows(SQL.stuck)],
+        stalled=None if (stalled := await tx.row(SQL.stalled)) is None else StalledRuns(*stalled),
         crew=[Member(*row) for row in await tx.rows(SQL.crew)],
     )
 

@@ -18,7 +18,7 @@ COMMANDS = {
     "up": ("weft.cli.up:up", "Serve the HTTP API and run the tasks of MODULE:APP, in one process."),
     "enqueue": ("weft.cli.enqueue:enqueue", "Enqueue a task of KIND."),
     "tasks": ("weft.cli.tasks:tasks", "Look at tasks, their logs, cancel or redrive them."),
-    "explain": ("weft.cli.tasks:explain", "Say why a task is not running."),
+    "explain": ("weft.cli.tasks:explain", "Say why a task is not running, or a run does not go on."),
     "dead": ("weft.cli.dead:dead", "The dead letter list: look, redrive, discard."),
     "queues": ("weft.cli.queues:queues", "Look at queues, pause, resume and limit them."),
     "live": ("weft.cli.live:live", "Watch SUBJECT: print what it is, and again whenever that changed."),

@@ -176,6 +176,12 @@ from (
 group by s.what
 order by s.what;
 
+-- name: stalled
+select count(*), extract(epoch from weft.now() - min(r.stalled_at))::double precision, min(r.id::text)
+from weft.runs as r
+where r.state in ('running', 'waiting', 'compensating') and r.stalled_at is not null
+having count(*) > 0;
+
 -- name: crew
 select
     n.id::text, n.hostname, n.pid, n.status, n.version, 'worker' = any(n.roles),

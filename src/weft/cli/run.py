@@ -165,6 +165,44 @@ def resume(*, id: str, where: Where, as_json: bool) -> None:
     _post(id, "resume", None, said="it goes on", where=where, as_json=as_json)
 
 
+@run.command(epilog=f"Example: weft run explain {_ID}")
+@click.argument("id")
+@connecting.options
+@as_json
+def explain(*, id: str, where: Where, as_json: bool) -> None:
+    """Say why a run of any kind does not go on."""
+    path = clients.path("/v1/runs/{}/explain", run_id(id))
+
+    async def ask() -> Any:
+        async with connecting.connected(where) as client:
+            return await client.get(path)
+
+    found = loop.run(ask())
+    output.write_json(found) if as_json else click.echo("\n".join(found["reasons"]))
+
+
+@run.command(epilog=f"\b\nExamples:\n  weft run repair {_ID} --dry-run\n  weft run repair {_ID}")
+@click.argument("id")
+@click.option("--dry-run", is_flag=True, help="Only say which steps would be done again.")
+@connecting.options
+@as_json
+def repair(*, id: str, dry_run: bool, where: Where, as_json: bool) -> None:
+    """Set a run going again that stands still, or do again what failed in a DAG's or a flow's."""
+    path, body = clients.path("/v1/runs/{}/repair", run_id(id)), {"dry_run": dry_run}
+
+    async def act() -> Any:
+        async with connecting.connected(where) as client:
+            return await client.post(path, body)
+
+    found = loop.run(act())
+    if as_json:
+        output.write_json(found)
+        return
+    for one in found["steps"]:
+        click.echo(showing.plain(f"{one['path']}  {one['state']}  {one['error'] or ''}".rstrip()))
+    click.echo("nothing was changed" if dry_run else "it goes on")
+
+
 @run.command(epilog=f"Example: weft run retry {_ID}")
 @click.argument("id")
 @connecting.options
@@ -269,7 +307,7 @@ def _post(id: str, verb: str, body: Any, *, said: str | None, where: Where, as_j
 def _table(found: Gathered) -> RenderableType:
     rows = [
         (one["id"], output.moment(one["created_at"]), one["kind"], f"{one['name']} {(one['version'] or '')[:12]}",
-         showing.state(one["state"]))
+         showing.run_state(one))
         for one in found.items
     ]  # fmt: skip
     table = output.rows(("id", "made", "kind", "of", ""), rows, empty="no runs")
@@ -278,8 +316,11 @@ def _table(found: Gathered) -> RenderableType:
 
 def _tree(found: Any) -> RenderableType:
     """What a run has done; branches of a gather below the place that opened them."""
-    title = Text.assemble(f"{found['name']} {(found['version'] or '')[:12]}  ", showing.state(found["state"]))
+    title = Text.assemble(f"{found['name']} {(found['version'] or '')[:12]}  ", showing.run_state(found))
     tree = Tree(title)
+    if found.get("stalled_at") is not None:
+        since = f"nothing is running and nothing is awaited, since {output.moment(found['stalled_at'])}"
+        tree.add(Text(f"{since}; set it going: weft run repair {found['id']}", style="red"))
     places: dict[str, Tree] = {}
     for one in found.get("checkpoints") or [{**step, "operation": ""} for step in found.get("steps", ())]:
         _, _, position = one["node"].rpartition("#")

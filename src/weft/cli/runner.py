@@ -212,14 +212,14 @@ def _post(path: str, body: Any, *, said: str | None, where: Where, as_json: bool
 
 def _table(found: Gathered) -> RenderableType:
     rows = [
-        (one["id"], output.moment(one["created_at"]), one["name"], showing.state(one["state"])) for one in found.items
+        (one["id"], output.moment(one["created_at"]), one["name"], showing.run_state(one)) for one in found.items
     ]
     table = output.rows(("id", "made", "workflow", ""), rows, empty="no runs")
     return Group(table, Text(note, style="dim")) if (note := showing.more(found)) else table
 
 
 def _shown(found: Any) -> RenderableType:
-    tree = Tree(Text.assemble(f"{found['name']}  ", showing.state(found["state"])))
+    tree = Tree(Text.assemble(f"{found['name']}  ", showing.run_state(found)))
     for one in found["steps"]:
         _add(tree, one)
     if found["more"]:

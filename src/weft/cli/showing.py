@@ -99,6 +99,13 @@ def state(word: str) -> Text:
     return Text(word, style=COLOURS.get(word.lower(), ""))
 
 
+def run_state(run: Any, word: str = "state") -> Text:
+    """The state of a run, with what no state says: that it stands still."""
+    shown = state(run[word])
+    # a server of the version before does not say
+    return shown if run.get("stalled_at") is None else Text.assemble(shown, ", ", ("stands still", "red"))
+
+
 def value(name: str, given: Any) -> Text:
     """A field of an answer for people: times short, JSON compact, states in colour."""
     if name in ("state", "status"):

@@ -107,11 +107,17 @@ def redrive(ctx: click.Context, /, *, ids: Sequence[str], where: Where, as_json:
 @connecting.options
 @output.as_json
 def explain(*, id: str, where: Where, as_json: bool) -> None:
-    """Say why a task is not running: not due, paused, no worker, a full limit, its place in line."""
+    """Say why a task is not running, or a run does not go on: not due, paused, no worker, a full limit, its turn."""
     wanted = connecting.task_id(id)
 
     async def look(client: Client) -> Any:
-        return await client.get(clients.path("/v1/tasks/{}/explain", wanted))
+        try:
+            return await client.get(clients.path("/v1/tasks/{}/explain", wanted))
+        except errors.NotFound as missing:
+            try:
+                return await client.get(clients.path("/v1/runs/{}/explain", wanted))
+            except (errors.NotFound, errors.Forbidden):
+                raise missing from None
 
     showing.present(
         look, lambda found: Text("\n".join(found["reasons"])), where=where, every=None, as_json=as_json

@@ -113,7 +113,13 @@ _STUCK = {
 def stuck(facts: Facts, _limits: Limits) -> Iterator[Finding]:
     for one in facts.stuck:
         yield _stands_still(one)
-    if facts.installation is not None and not facts.stuck:
+    if facts.stalled is not None:
+        runs = "1 run stands still" if facts.stalled.runs == 1 else f"{facts.stalled.runs:,} runs stand still"
+        since = f"for {span(facts.stalled.seconds)}, such as {facts.stalled.example}"
+        yield Finding(
+            "stuck", "danger", f"{runs}: nothing is running and nothing is awaited ({since})", "weft run repair ID"
+        )  # fmt: skip
+    if facts.installation is not None and not facts.stuck and facts.stalled is None:
         yield Finding("stuck", "ok", "nothing stands still")
 
 

@@ -39,11 +39,6 @@ async def inherit(tx: Tx, *, role: str) -> bool:
     return bool(await tx.value(SQL.inherit, arguments))
 
 
-async def listen(tx: Tx) -> None:
-    """From now on this session hears when a leader resigns."""
-    await tx.run("listen weft_leader")  # no named statement: it cannot be prepared
-
-
 async def take(tx: Tx, *, role: str, node_id: str) -> int | None:
     """A new term for whoever holds the role's lock. None: a transaction of the old term is still open, try again."""
     await tx.run(SQL.found_role, {"role": role, "node_id": node_id})

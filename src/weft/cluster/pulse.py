@@ -2,9 +2,10 @@
 
 An idle standby costs one statement per beat; the first in line, the *heir*, looks twice a second whether the leader's place
 is free while its node has work, so that somebody leads again soon after a crash. Between beats the socket is watched, so a
-connection that breaks is noticed at once, not with the next beat; a notification on it (a leader resigned) makes the next
-beat come at once too. A beat without an answer is cut off. Whatever breaks, leadership is lost first and everything else
-made anew.
+connection that breaks is noticed at once, not with the next beat. A beat without an answer is cut off. Whatever breaks,
+leadership is lost first and everything else made anew. That a leader resigned, which makes a candidate beat at once, the hub
+hears: a session that listens is woken for every notification of its database, whoever that is for, and a second one of each
+process would stand in the way of the first.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from weft.base import crash, errors, events
 from weft.cluster import leaders, nodes
 from weft.cluster.model import BeatAnswer, Node, Vitals
 from weft.db.database import Database
+from weft.db.notify import Hub
 from weft.db.tx import Tx
 
 log = logging.getLogger("weft.cluster.pulse")
@@ -49,7 +51,10 @@ class _Link:
 class Pulse:
     """Starts with a first beat, goes on by itself, stops cleanly. One who has the role `scheduler` is a candidate."""
 
-    def __init__(self, database: Database, *, node: Node, every: dt.timedelta = EVERY) -> None:
+    def __init__(
+        self, database: Database, *, node: Node, every: dt.timedelta = EVERY, hub: Hub | None = None
+    ) -> None:  # fmt: skip
+        """Without a hub a candidate is not told that a leader resigned, and finds out as after a crash."""
         self.node = node
         self.term: int | None = None
         self.steady = False
@@ -76,6 +81,8 @@ class Pulse:
         self._stopping = False
         self._pause = 0.0  # before the next try to connect; only a beat that works resets it
         self._wake = asyncio.Event()
+        self._hub = hub
+        self._deaf: Callable[[], None] = lambda: None
         self._elected = asyncio.Event()
         self._deposed = asyncio.Event()
         self._deposed.set()
@@ -93,11 +100,14 @@ class Pulse:
         except BaseException:
             await link.tx.connection.close()
             raise
+        if self._candidate and self._hub is not None:
+            self._deaf = self._hub.add("weft_leader", self._resigned)
         self._task = asyncio.create_task(self._run(link), name="weft pulse")
 
     async def stop(self) -> None:
         """Hands leadership over, takes the node out of the list, closes the connection."""
         self._stopping = True
+        self._deaf()
         self._wake.set()
         if self._task is not None:
             await self._task
@@ -149,8 +159,6 @@ class Pulse:
             tx = Tx(connection)
             liveness = await nodes.open_session(tx, lease=self.node.lease)
             link = _Link(tx, connection.fileno(), liveness)
-            if self._candidate:
-                await leaders.listen(tx)
             await self._register(link)
         except BaseException:
             await connection.close()
@@ -236,6 +244,11 @@ class Pulse:
                 self.steady = link.refused
                 self._deposed.clear()
                 self._elected.set()
+
+    def _resigned(self, _payload: str | None) -> None:
+        """The leader's place is free, or may be."""
+        if self.term is None:
+            self._wake.set()
 
     def _lose(self) -> None:
         self.term = None

@@ -121,9 +121,11 @@ class Database:
                     raise errors.OutcomeUnknown() from error
                 raise translate(error) from error
 
-    def once(self, *, org: uuid.UUID | None = None) -> contextlib.AbstractAsyncContextManager[Tx]:
+    def once(
+        self, *, org: uuid.UUID | None = None, knowing: Lean | None = None
+    ) -> contextlib.AbstractAsyncContextManager[Tx]:
         """For exactly one statement. It commits by itself, in one round trip where that is possible."""
-        return self.tx(org=org) if self.pooled or org is not None else Once(self._opened)
+        return self.tx(org=org) if self.pooled or org is not None else Once(self._opened, knowing=knowing)
 
     async def _opened(self) -> Recent:
         if self._pool is None:

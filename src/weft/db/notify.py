@@ -15,7 +15,6 @@ from psycopg import sql
 from psycopg.rows import TupleRow
 
 from weft.base import errors
-from weft.db import wire
 from weft.db.database import Database
 
 log = logging.getLogger("weft.db.notify")
@@ -23,8 +22,8 @@ log = logging.getLogger("weft.db.notify")
 Listener = Callable[[str | None], None]
 """Called with the payload, or None when something may have been missed."""
 
-CHANNELS = ("weft_wake", "weft_changes", "weft_jobs")
-"""Ready work in a queue; positions of the change feed; a job that is due soon."""
+CHANNELS = ("weft_wake", "weft_changes", "weft_jobs", "weft_leader")
+"""Ready work in a queue; positions of the change feed; a job that is due soon; a leader that has resigned."""
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
@@ -74,13 +73,27 @@ class Hub:
         self.healthy = True
         for channel in CHANNELS:
             self._tell(channel, None)
+        loop, socket = asyncio.get_running_loop(), connection.pgconn.socket
+        lost: asyncio.Future[None] = loop.create_future()
+        # not the driver's own way, which takes its time to hand one over, nor a task that waits: each turn of the loop until
+        # somebody is told is one in which work does not begin
+        loop.add_reader(socket, self._heard, connection, lost)
+        try:
+            self._heard(connection, lost)
+            await lost
+        finally:
+            loop.remove_reader(socket)
+
+    def _heard(self, connection: "psycopg.AsyncConnection[TupleRow]", lost: "asyncio.Future[None]") -> None:
+        if lost.done():
+            return
         pgconn, encoding = connection.pgconn, connection.info.encoding
-        while True:
+        try:
+            pgconn.consume_input()
             while (note := pgconn.notifies()) is not None:
                 self._tell(note.relname.decode(encoding), note.extra.decode(encoding))
-            # not the driver's own way, which takes its time to hand one over, with a task that waits for it
-            await wire.readable(connection)
-            pgconn.consume_input()
+        except psycopg.Error as error:
+            lost.set_exception(error)
 
     def _tell(self, channel: str, payload: str | None) -> None:
         for listener in list(self._listeners[channel]):

@@ -38,12 +38,12 @@ class Recent(psycopg_pool.AsyncConnectionPool[wire.Watched]):
         """As `getconn`, if one is free; of these rather one that has a statement prepared which takes long to plan."""
         if not self._pool or self._closed or self._check is not None or self._lock.locked():
             return None
-        known = None
-        if knowing is not None:
-            known = next((one for one in reversed(self._pool) if lean.knows(one, knowing)), None)
-        if known is not None:
-            self._pool.remove(known)
-        connection = known or self._pool.pop()
+        connection = self._pool[-1]
+        if knowing is not None and not lean.knows(connection, knowing):
+            connection = next((one for one in reversed(self._pool) if lean.knows(one, knowing)), connection)
+            self._pool.remove(connection)
+        else:
+            self._pool.pop()
         self._nconns_min = min(self._nconns_min, len(self._pool))
         connection._pool = self
         return connection

@@ -1,13 +1,13 @@
 """What follows in a run when steps end: others begin (`beginning`), blocks close. Decides, writes nothing. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from weft.base import errors
 from weft.flows.beginning import Beginning, failed, problem
 from weft.flows.compiled import Compiled
-from weft.flows.model import Fact, Held, Over, Place, Step
+from weft.flows.model import ENDED, Fact, Held, Over, Place, Step
 from weft.plan import frontier, types
 from weft.plan.evaluate import Known
 from weft.plan.graph import Edges
@@ -79,8 +79,20 @@ class Course(Beginning):
         if whole.parts_ended == whole.parts:
             self._agenda.append(lambda: self._close(frame))
 
+    def recount(self, frame: str, steps: Mapping[str, Step]) -> None:
+        """The counters of a block as its nodes, which are all of these, say they must be."""
+        holder = self._holder(frame)
+        tolerated = self.edges(frame).tolerated
+        count = frontier.Count(total=len(steps))
+        for name, step in steps.items():
+            if step.state in ENDED:
+                count = count.plus(step.state, tolerated=name in tolerated)  # type: ignore[arg-type]
+                if count.failed and holder.error is None:
+                    holder.error = {**(step.error or {}), "node": name}
+        holder.parts, holder.parts_ended, holder.parts_failed = count.total, count.ended, count.failed
+
     def redo(self, step: Step) -> None:
-        """An element of a foreach, once more."""
+        """An element of a foreach, or whatever else begins with its work, once more."""
         self._agenda.append(lambda: self._instance(step, self._node(step)))
 
     def set_going(self, step: Step) -> None:

@@ -46,6 +46,7 @@ class RunView:
     nodes_failed: int
     reruns: int
     deadline_at: dt.datetime | None
+    stalled_at: dt.datetime | None
     created_at: dt.datetime
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
@@ -87,6 +88,11 @@ async def run(tx: Tx, id: uuid.UUID, *, org: uuid.UUID, kind: Kind | None = None
     if row is None or (kind is not None and row[1] != kind):
         raise errors.NotFound(f"there is no run {id}")
     return RunView(*row)
+
+
+async def stands_still(tx: Tx, id: uuid.UUID | str, *, org: uuid.UUID | str) -> bool:
+    """Whether a run should go on by itself and cannot: nothing of it runs, and nothing is awaited."""
+    return bool(await tx.value(SQL.stands_still, {"id": str(id), "org_id": str(org)}))
 
 
 async def plan_hash(tx: Tx, id: uuid.UUID, *, org: uuid.UUID) -> str | None:

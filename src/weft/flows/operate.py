@@ -179,15 +179,8 @@ async def _reset(
 
 def recount(course: Course, steps: dict[str, Step]) -> None:
     """The run's counters as they must be now."""
-    tolerated = course.compiled.edges[course.compiled.plan.entry].tolerated
-    count = frontier.Count(total=len(steps))
     course.run.error = None
-    for name, step in steps.items():
-        if step.state in ENDED:
-            count = count.plus(step.state, tolerated=name in tolerated)  # type: ignore[arg-type]
-            if count.failed and course.run.error is None:
-                course.run.error = {**(step.error or {}), "node": name}
-    course.run.parts, course.run.parts_ended, course.run.parts_failed = count.total, count.ended, count.failed
+    course.recount(course.run.id, steps)
 
 
 async def go(tx: Tx, course: Course) -> None:

@@ -6,7 +6,8 @@ holder goes on, what comes after the holder is cleared too, and so on up to the 
     run ── andThen#1 ── each[3] ── charge ✗      retry charge: charge, then what hangs on it, in each[3];
                                                  each[3], each and andThen#1 go on; what came after them is cleared
 
-Only a run that is over can be repaired. `planned` says what would be done, and changes nothing.
+Only a run that is over can be repaired, or one that stands still: there, what should have followed follows, and steps whose
+task is nowhere are begun again. `planned` says what would be done, and changes nothing.
 """
 
 import dataclasses
@@ -17,7 +18,7 @@ from typing import Any, Literal
 from weft.base import errors
 from weft.db import statements
 from weft.db.tx import Tx
-from weft.flows import advance, operate
+from weft.flows import advance, look, operate, revive
 from weft.flows.course import Course
 from weft.flows.model import ENDED, OVER, Place, Step
 from weft.plan import frontier, graph
@@ -87,13 +88,19 @@ async def reset(tx: Tx, run: uuid.UUID, step: uuid.UUID, *, org: uuid.UUID, acto
 
 async def planned(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> list[Redone]:
     """What `repair` would do again."""
+    if await look.stands_still(tx, run, org=org):
+        afresh, lost = await revive.look(tx, run, org=org)
+        return await _told(tx, afresh, lost)
     course = await _over(tx, run, org=org)
     return await _told(tx, course, await _culprits(tx, course))
 
 
 async def repair(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> list[Redone]:
     """Everything that failed in a run, the innermost steps of it; what went well is kept."""
-    course = await _over(tx, run, org=org)
+    course = await advance.one(tx, run, org=org)
+    if await look.stands_still(tx, run, org=org):
+        return await _revived(tx, run, org=org, actor=actor)
+    _must_be_over(course)
     culprits = await _culprits(tx, course)
     if not culprits:
         raise errors.Conflict("nothing in this run failed, so there is nothing to repair")
@@ -124,9 +131,27 @@ async def mark(
 
 async def _over(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Course:
     course = await advance.one(tx, run, org=org)
+    _must_be_over(course)
+    return course
+
+
+def _must_be_over(course: Course) -> None:
     if course.run.state not in OVER:
         raise errors.Conflict(f"the run is {course.run.state}; wait until it has ended, or cancel it")
-    return course
+
+
+async def _revived(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> list[Redone]:
+    """Whatever should have followed in a run that stands still, and steps whose task is nowhere once more."""
+    course, lost = await revive.look(tx, run, org=org)
+    told = await _told(tx, course, lost)
+    for step in lost:
+        course.redo(step)
+    await advance.carry_out(tx, [course])
+    if await look.stands_still(tx, run, org=org):
+        raise errors.Conflict("its steps do not say how it could go on; cancel it, and run it again")
+    after = {"steps": [str(one.id) for one in told[:100]], "count": len(told)}
+    await operate.journal(tx, course, actor=actor, action="run.repair", after=after)
+    return told
 
 
 async def _step(tx: Tx, course: Course, id: uuid.UUID) -> Step:
@@ -266,7 +291,8 @@ async def _clear_frame(tx: Tx, course: Course, frame: str, told: _Frame) -> None
     if frame == course.run.id:
         operate.recount(course, steps)
     else:
-        _recount(course, course.by_id(frame), steps, edges.tolerated)
+        course.recount(frame, steps)
+        course.close_if_over(course.by_id(frame))
 
 
 async def _recount_elements(tx: Tx, course: Course, whole: Step, but: list[str]) -> None:
@@ -276,17 +302,6 @@ async def _recount_elements(tx: Tx, course: Course, whole: Step, but: list[str])
     assert row is not None
     whole.parts_ended, whole.parts_failed = row
     whole.parts_started = whole.parts_made
-
-
-def _recount(course: Course, holder: Step, steps: dict[str, Step], tolerated: frozenset[str]) -> None:
-    count = frontier.Count(total=len(steps))
-    for name, step in steps.items():
-        if step.state in ENDED:
-            count = count.plus(step.state, tolerated=name in tolerated)  # type: ignore[arg-type]
-            if count.failed and holder.error is None:
-                holder.error = {**(step.error or {}), "node": name}
-    holder.parts, holder.parts_ended, holder.parts_failed = count.total, count.ended, count.failed
-    course.close_if_over(holder)
 
 
 async def _ancestors(tx: Tx, course: Course, steps: Sequence[Step]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weft.base import errors, json, names
 from weft.db import statements
 from weft.db.tx import Tx
-from weft.flows import workflows
+from weft.flows import look, workflows
 from weft.flows.model import OVER, StepState
 from weft.journal import record
 
@@ -133,6 +133,27 @@ async def retry(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> str | 
         await _reopen(tx, run, found, org=org)
     await _journal(tx, run, org=org, actor=actor, action="run.retry", after={"steps": nodes})
     return nodes[0] if nodes else None
+
+
+async def repair(tx: Tx, run: uuid.UUID, *, org: uuid.UUID, actor: str) -> None:
+    """Sets a run going again that stands still; Conflict, if it does not."""
+    found = await _locked(tx, run, org=org)
+    if not await look.stands_still(tx, run, org=org):
+        then = "; retry it" if found.state == "failed" else ""
+        raise errors.Conflict(f"the run is {found.state}, and does not stand still{then}")
+    await revive(tx, run, org=org)
+    await _journal(tx, run, org=org, actor=actor, action="run.repair")
+
+
+async def revive(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> None:
+    """A run whose wake-up is gone. If that ended otherwise than well, so does the run; else it gets another, and its code is
+    run against its history."""
+    ended = await tx.row(SQL.wake_up_ended, {"id": run, "org_id": org})
+    if ended is not None and ended[0] != "completed":
+        await workflows.abandon_one(tx, str(run), state=ended[0], error=ended[1])
+        return
+    found = await _locked(tx, run, org=org)
+    await _reopen(tx, run, found, org=org, undoing=(found.error or {}) if found.state == "compensating" else None)
 
 
 async def skip(tx: Tx, run: uuid.UUID, node: str, result: Any, *, org: uuid.UUID, actor: str) -> None:

@@ -5,6 +5,7 @@ import uuid
 from weft.base import errors
 from weft.db import statements
 from weft.db.tx import Tx
+from weft.flows import look
 from weft.queue import explain
 from weft.queue.explain import Explanation
 
@@ -34,14 +35,14 @@ async def why(tx: Tx, run: uuid.UUID, *, org: uuid.UUID) -> Explanation:
             if not led:
                 return _one("no_leader", "it waits to be let in, but nobody leads; start a server or a worker")
             return _one("created", "it waits to be let in, which takes about a second")
+    if await look.stands_still(tx, run, org=org):
+        text = "it stands still: nothing is running and nothing is awaited"
+        return _one("stuck", f"{text}; set it going again: weft run repair {run}")
     if kind == "workflow":
         return await _workflow(tx, run, org=org, undoing=state == "compensating")
     reasons = await _tasks(tx, run, org=org)
     if facts:
         reasons.append(("told", f"{facts} of its tasks have ended and it is about to go on"))
-    if not reasons and await tx.value(SQL.is_stuck, {"id": run, "org_id": org}):
-        return _one("stuck", "it is stuck: no task of it is open and nothing was told to it, which must not be; cancel it, "
-                    "run it again, and report this")  # fmt: skip
     if not reasons:
         reasons.append(("advancing", "none of its tasks is open; it is about to go on, or its leader sweeps it soon"))
     return Explanation(reasons[0][0], reasons[0][1], [text for _, text in reasons])

@@ -234,6 +234,15 @@ async def abandon(tx: Tx, ended: Sequence[Ended | Gone]) -> None:
     })  # fmt: skip
 
 
+async def abandon_one(tx: Tx, run: str, *, state: str, error: str | None) -> None:
+    """The same of a run whose task has ended so before."""
+    cancelled = state == "cancelled"
+    arguments = {
+        "ids": [run], "states": ["cancelled" if cancelled else "failed"], "errors": [_CANCELLED if cancelled else error]
+    }  # fmt: skip
+    await tx.run(SQL.abandon_workflows, arguments)
+
+
 async def next_due(tx: Tx) -> dt.datetime | None:
     """When the next run that sleeps goes on by itself."""
     found: dt.datetime | None = await tx.value(SQL.next_workflow_due)

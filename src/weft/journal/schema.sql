@@ -49,10 +49,13 @@ grant update (number, hash) on weft.journal to weft_engine;
 -- statement, not per changed row. After commit one sequencer moves rows on and gives them positions: a plain serial
 -- would let a reader pass a row that commits late. A statement that changed more than 100 rows gives no ids (null):
 -- whoever watches something then looks at it again, which is cheaper than writing every id three times.
+-- A domain's check is read once per session, a table's by every statement (see weft.refuse), and each of ours tells the feed.
+create domain weft.change_op as text check (value in ('INSERT', 'UPDATE', 'DELETE'));
+
 create table weft.change_inbox (
     id bigint generated always as identity primary key,
     table_name text not null,
-    op text not null check (op in ('INSERT', 'UPDATE', 'DELETE')),
+    op weft.change_op not null,
     ids uuid[]
 );
 

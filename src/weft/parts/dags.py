@@ -265,8 +265,13 @@ class Runs:
             return await repair.reset(tx, id, step, org=org, actor=_ACTOR)
 
     async def repair(self, id: uuid.UUID, *, dry_run: bool = False, org: uuid.UUID = ids.DEFAULT_ORG) -> Sequence[Redone]:
-        """All that failed in a run, once more; `dry_run` only says what that is."""
+        """All that failed in a run, once more; `dry_run` only says what that is. One that stands still is set going again,
+        and steps whose task is nowhere are done again."""
         async with (await self._app.open()).tx() as tx:
+            if (await look.run(tx, id, org=org)).kind == "workflow":
+                if not dry_run:
+                    await steering.repair(tx, id, org=org, actor=_ACTOR)
+                return []
             if dry_run:
                 return await repair.planned(tx, id, org=org)
             return await repair.repair(tx, id, org=org, actor=_ACTOR)

@@ -151,10 +151,11 @@ class Durable(Connected):
 
     async def _known(self, database: Database) -> None:
         """Once per database: so that a run can be started before the first worker is there."""
-        if getattr(self, "_declared_in", None) != (id(database), len(self.declared.workflows)):
+        # itself and not its number, which another one may have after it is gone
+        if getattr(self, "_declared_in", None) != (database, len(self.declared.workflows)):
             async with database.tx() as tx:
                 await workflows.declare(tx, list(self.declared.workflows.values()))
-            self._declared_in = (id(database), len(self.declared.workflows))
+            self._declared_in = (database, len(self.declared.workflows))
 
     # inside of workflows
 

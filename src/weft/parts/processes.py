@@ -83,7 +83,7 @@ class Processes(Connected):
             version=VERSION, roles=roles, queues=queues, capabilities=capabilities, concurrency=concurrency, lease=lease,
             handlers=[*(task.kind for task in handlers), *self.declared.workflows],
         )  # fmt: skip
-        pulse = Pulse(database, node=node, every=lease / 4)
+        pulse = Pulse(database, node=node, every=lease / 4, hub=hub)
         executor = Executor(database, self.declared, node_id=node.id, threads=concurrency)
         await executor.declare()
         engine = DatabaseEngine(database, hub=hub, pulse=pulse)
@@ -151,7 +151,7 @@ class Processes(Connected):
         """
         database = await self.open()
         hub = await self._listening()
-        pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port))
+        pulse = Pulse(database, node=nodes.here(version=VERSION, roles=roles, http_port=http_port), hub=hub)
         self.node_id = uuid.UUID(str(pulse.node.id))
         await pulse.start()
         upkeep = asyncio.create_task(self._upkeep(database, pulse, hub).run())

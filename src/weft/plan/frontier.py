@@ -4,6 +4,7 @@
     nodes have ended       → advance(edges, ended, tallies)     tallies to change, nodes ready, nodes decided unrun
     each ending            → Count.plus(ending)                 the block's own ending, when no node is left open
     nodes are run again    → again(edges, endings, names)       tallies to replace, nodes that are ready
+    nothing happens        → overdue(edges, endings, started)   the same, of what should have followed by now
 
 Only the tallies of successors are needed, so that an ending costs what hangs on it and not the graph. A node that is
 decided without running ends at once, and its successors are looked at too; where their tallies were not given,
@@ -101,12 +102,23 @@ def again(edges: Edges, endings: Mapping[str, Ending], names: frozenset[str]) ->
     cleared = graph.below(edges, names)
     kept = {name: ending for name, ending in endings.items() if name not in cleared}
     tallies = {name: tally for name, tally in recount(edges, kept).items() if name in cleared}
+    return _decided(edges, tallies)
+
+
+def overdue(edges: Edges, endings: Mapping[str, Ending], *, started: frozenset[str]) -> Advance:
+    """What should have followed by now, of the nodes that have neither ended nor started; `tallies` replace theirs."""
+    waiting = {name: tally for name, tally in recount(edges, endings, started=started).items() if not tally.decided}
+    return _decided(edges, waiting)
+
+
+def _decided(edges: Edges, tallies: dict[str, Tally]) -> Advance:
+    """What becomes of nodes that wait, with what follows from that among them."""
     ready = []
     decided: dict[str, Ending] = {}
     # upstream first, so that what is decided without running is told to what comes after it
     for level in graph.levels(edges):
         for name in level:
-            if name in cleared and not tallies[name].decided:
+            if name in tallies and not tallies[name].decided:
                 verdict = rules.verdict(edges.rules[name], tallies[name])
                 if verdict is not None:
                     tallies[name] = msgspec.structs.replace(tallies[name], decided=True)
@@ -115,6 +127,6 @@ def again(edges: Edges, endings: Mapping[str, Ending], names: frozenset[str]) ->
                 elif verdict is not None:
                     decided[name] = verdict
                     for successor in edges.downstream[name]:
-                        if successor in cleared:
+                        if successor in tallies:
                             tallies[successor] = tallies[successor].plus(verdict)
     return Advance(ready=tuple(ready), ended=decided, tallies=tallies)

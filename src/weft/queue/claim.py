@@ -13,7 +13,8 @@ from weft.queue.model import Claimed, claimed
 
 SQL = statements.load("weft.queue")
 
-_NAMED = Lean("claim_named", SQL.claim_named)
+NAMED = Lean("claim_named", SQL.claim_named)
+"""What a connection for a claim of what somebody was told of should know."""
 
 
 async def lanes(tx: Tx) -> list[Lane]:
@@ -43,7 +44,7 @@ async def plain(
             "mark_run_at": one.mark.run_at, "mark_id": one.mark.id, "kinds": kinds, "node_id": node_id, "token": token,
             "lease": lease, "limited": False,
         }  # fmt: skip
-        few = await tx.lean_rows(_NAMED, asked)
+        few = await tx.lean_rows(NAMED, asked)
         crash.point("claim: answered")
         return claimed(few, token=token, sent=sent)
     rows = await tx.rows(

@@ -13,11 +13,12 @@ from weft.queue.model import Enqueued
 
 SQL = statements.load("weft.queue")
 
-_SIMPLE = Lean("enqueue_simple", SQL.enqueue_simple)
+SIMPLE = Lean("enqueue_simple", SQL.enqueue_simple)
+"""What a connection for `one` should know."""
 _PLAIN = Lean("enqueue_plain", SQL.enqueue_plain)
 _MANY = Lean("enqueue_many_plain", SQL.enqueue_many_plain)
 
-_SELDOM = tuple(name for name in _PLAIN.parameters if name not in _SIMPLE.parameters)
+_SELDOM = tuple(name for name in _PLAIN.parameters if name not in SIMPLE.parameters)
 
 CHUNK = 5000
 """Payloads per statement of a bulk enqueue."""
@@ -30,7 +31,7 @@ async def one(tx: Tx, arguments: dict[str, Any]) -> Enqueued:
         assert row is not None  # it always answers
         return Enqueued(row[0], row[1])
     arguments["lane"] = lanes.name(arguments["queue"], arguments["capabilities"])
-    id = (await tx.lean(_PLAIN if any(map(arguments.get, _SELDOM)) else _SIMPLE, arguments))[0]
+    id = (await tx.lean(_PLAIN if any(map(arguments.get, _SELDOM)) else SIMPLE, arguments))[0]
     return Enqueued(uuid.UUID(id))
 
 

@@ -36,6 +36,8 @@ class Lane:
     weight: int = 1
     limited: bool = False
     paused: bool = False
+    countable: bool = False
+    """Its limits, if any, are counts: one statement can see to them."""
 
     @property
     def place(self) -> tuple[str, str]:

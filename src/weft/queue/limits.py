@@ -25,8 +25,9 @@ from weft.queue.model import Claimed, claimed
 SQL = statements.load("weft.queue")
 
 _LOCK, _COUNT = Lean("lock_limits", SQL.lock_limits), Lean("count_limits", SQL.count_limits)
-CLAIM = Lean("claim_limited", SQL.claim_limited)
-"""What a connection for `claim` should know: it takes long to plan."""
+_LOCK_FIRST = Lean("lock_limits_first", SQL.lock_limits_first)
+CLAIM, CLAIM_COUNTED = Lean("claim_limited", SQL.claim_limited), Lean("claim_counted", SQL.claim_counted)
+"""What a connection for `claim` and `claim_counted` should know: they take long to plan."""
 
 _EVERY = str(ids.EVERY_ORG)
 _CANDIDATES = 50
@@ -161,6 +162,24 @@ async def claim(
     if rates or not takes:
         crash.point("limited claim: before commit")
     return Taken(tasks, contended, moved, short)
+
+
+async def claim_counted(
+    tx: Tx, *, node_id: str, token: str, kinds: Sequence[str], lane: Lane, want: int, marks: Marks
+) -> Taken:
+    """As `claim`, but from one lane that is `countable`, in one round trip: for what somebody waits for."""
+    sent = time.monotonic()
+    mark = marks.get(lane, START)
+    arguments = {
+        "lane": lane.lane, "org": lane.org, "take": want, "kinds": kinds, "mark_urgency": mark.urgency,
+        "mark_run_at": mark.run_at, "mark_id": mark.id, "node_id": node_id, "token": token, "lease": None, "limited": True,
+    }  # fmt: skip
+    lock = (_LOCK_FIRST, {"names": sorted(_names(lane.org, lane.queue))})
+    crash.point("limited claim: before commit")
+    [[(_, locked)], rows] = await tx.together([lock, (CLAIM_COUNTED, arguments)], ends=True)
+    tasks = claimed(rows, token=token, sent=sent)
+    moved = {lane: Mark(tasks[-1].urgency, tasks[-1].run_at, tasks[-1].id)} if tasks else {}
+    return Taken(tasks, not locked, moved, short=locked and not tasks and lane in marks)
 
 
 async def claim_picked(

@@ -10,20 +10,20 @@ create table weft.tasks (
     -- queue, then the required capabilities: 'default', 'default+gpu'. Work nobody here can do costs a claim nothing.
     lane text not null default 'default',
     payload jsonb not null default '{}',
-    state text not null default 'ready' check (state in ('scheduled', 'blocked', 'ready', 'running')),
+    state text not null default 'ready',
     -- plain: under no key and never lost; claimed on the fast path
     plain boolean not null default true,
     -- claimed under a limit of its org or queue, and counted against it
     limited boolean not null default false,
     -- 100 - priority, so that everything in the claim order ascends
-    urgency smallint not null default 50 check (urgency between 0 and 100),
+    urgency smallint not null default 50,
     -- grows with every claim, so that (task, attempt) never repeats; integer, for a task that snoozes for years
     attempt integer not null default 0,
     -- claims that used up no attempt: lost, snoozed, given back
     uncounted integer not null default 0,
     losses smallint not null default 0,
     -- null: what the handler declares, else the kernel's default
-    max_attempts smallint check (max_attempts between 1 and 1000),
+    max_attempts smallint,
     created_at timestamptz not null default weft.now(),
     run_at timestamptz not null default weft.now(),
     claimed_at timestamptz,
@@ -33,7 +33,7 @@ create table weft.tasks (
     -- null while running: the lease hangs on the node's beat. Set: an HTTP worker's own lease.
     lease_until timestamptz,
     -- 0: strictly one after another in order of enqueue, across retries. n: at most n at a time.
-    concurrency smallint check (concurrency >= 0),
+    concurrency smallint,
     concurrency_key text,
     dedupe_key text,
     tags text[],
@@ -48,21 +48,13 @@ create table weft.tasks (
     correlation_id text,
     trace_parent text,
     cancel_requested_at timestamptz,
-    progress smallint check (progress between 0 and 100),
+    progress smallint,
     progress_message text,
     -- ended attempts before this one: [{attempt, outcome, error, node_id, claimed_at, ended_at}]
     attempts jsonb,
     error jsonb,
     -- something came for its run while it ran: it is ready again at once when it parks
-    told boolean not null default false,
-    check ((concurrency_key is null) = (concurrency is null)),
-    check ((state = 'running') = (lease_token is not null)),
-    -- what no worker could read would keep it from everything that it claims in the same batch
-    constraint "run_at must be between 1970 and 9998" check (run_at >= '1970-01-01Z' and run_at < '9999-01-01Z'),
-    constraint "a timeout must be more than nothing, and at most ten years" check (
-        timeout > '0' and timeout <= '3660 days' and heartbeat_timeout > '0' and heartbeat_timeout <= '3660 days'),
-    constraint "retry must be an object" check (jsonb_typeof(retry) = 'object'),
-    constraint "tags must not be null" check (array_position(tags, null) is null)
+    told boolean not null default false
 )
 with (
     autovacuum_vacuum_scale_factor = 0,
@@ -75,6 +67,25 @@ with (
     -- room for the version that a claim writes: on another page it is locked and logged once more, and logged as a whole
     fillfactor = 45
 );
+
+-- What no task may be: nothing is ever in it (see weft.refuse). What no worker could read would keep it from everything that it
+-- claims in the same batch. Every statement pays for each comparison, a task that tells how far it is for one more entry in
+-- the indexes of what runs: that is less than reading the checks was.
+create index tasks_refused on weft.tasks (id) where weft.refuse(case
+    when state not in ('scheduled', 'blocked', 'ready', 'running') then 'state must be scheduled, blocked, ready or running'
+    when (state = 'running') <> (lease_token is not null) then 'a task has a lease_token while it is running, and only then'
+    when (concurrency_key is null) <> (concurrency is null) then 'concurrency and concurrency_key must be given together'
+    when concurrency < 0 then 'concurrency must not be negative'
+    when urgency not between 0 and 100 then 'urgency must be 0 to 100'
+    when max_attempts not between 1 and 1000 then 'max_attempts must be 1 to 1000'
+    when progress not between 0 and 100 then 'progress must be 0 to 100'
+    when run_at < '1970-01-01Z' or run_at >= '9999-01-01Z' then 'run_at must be between 1970 and 9998'
+    when timeout <= '0' or timeout > '3660 days' or heartbeat_timeout <= '0' or heartbeat_timeout > '3660 days'
+        then 'a timeout must be more than nothing, and at most ten years'
+    when jsonb_typeof(retry) <> 'object' then 'retry must be an object'
+    when array_position(tags, null) is not null then 'tags must not be null'
+end);
+comment on index weft.tasks_refused is 'Refuses what no task may be. No query uses it, and it is always empty: keep it.';
 
 -- The claim order. A lane of one org is a range of this index.
 create index tasks_ready on weft.tasks (lane, org_id, urgency, run_at, id) where state = 'ready' and plain;
@@ -98,6 +109,11 @@ create index tasks_correlated on weft.tasks (org_id, correlation_id, id) where c
 -- Whether a job's last execution is still unfinished. Paid for only by jobs.
 create index tasks_by_job on weft.tasks (job_id) where job_id is not null;
 
+-- How a task ends, and why, where the state alone does not say.
+create domain weft.final_state as text check (value in ('completed', 'failed', 'timed_out', 'cancelled'));
+create domain weft.end_reason as text check (
+    value in ('dead', 'lost', 'discarded', 'refused', 'requested', 'skipped'));
+
 -- Finished work, partitioned by the time in the id so that a look-up by id reads one partition.
 create table weft.task_history (
     id uuid not null,
@@ -106,9 +122,8 @@ create table weft.task_history (
     queue text not null,
     lane text not null,
     payload jsonb not null,
-    state text not null check (state in ('completed', 'failed', 'timed_out', 'cancelled')),
-    -- why it ended so, where the state alone does not say
-    reason text check (reason in ('dead', 'lost', 'discarded', 'refused', 'requested', 'skipped')),
+    state text not null,
+    reason text,
     urgency smallint not null,
     attempt integer not null,
     uncounted integer not null,
@@ -140,7 +155,10 @@ create table weft.task_history (
     attempts jsonb,
     error jsonb,
     result jsonb,
-    primary key (org_id, id)
+    primary key (org_id, id),
+    -- for the errors that the domains raise: short, because every statement reads it (see weft.refuse). Columns of these types
+    -- would cost less still, but they cannot become so without building indexes of all history anew.
+    constraint task_history_words check (num_nulls(state::weft.final_state, reason::weft.end_reason) is not null)
 )
 partition by range (id);
 

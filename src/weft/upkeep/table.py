@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from weft.access import idempotency, logins, rates
 from weft.cluster import locks, nodes
 from weft.db.tx import Tx
-from weft.flows import awaiting, workflows
+from weft.flows import awaiting, standstill, workflows
 from weft.flows import chores as runs
+from weft.flows.standstill import Standstill
 from weft.jobs import backfill, scheduler
 from weft.jobs import prune as forgetting
 from weft.journal import audit, feed, outbox, sequence
@@ -24,7 +25,7 @@ def chores(
 ) -> list[Chore]:
     """Every chore, with fresh state: a term begins knowing nothing. `more`: those of applications on top."""
     liveness = Liveness(own_id=node_id, steady=steady)
-    sender, claims = Sender(), late.LateClaims()
+    sender, claims, still = Sender(), late.LateClaims(), Standstill()
     table = [
         Chore(
             name="sequencer",
@@ -83,6 +84,14 @@ def chores(
             peek=awaiting.any_forsaken,
             once=awaiting.cancel_forsaken,
             batch=awaiting.BATCH,
+        ),
+        Chore(
+            name="standstill",
+            every=standstill.EVERY,
+            peek=still.peek,
+            once=still.once,
+            batch=standstill.BATCH,
+            steady=True,  # a page of what stands still is seen to at once, the next one is looked at in its turn
         ),
         Chore(name="run pruner", every=_seconds(60), once=runs.pruning(retention), batch=runs.BATCH),
         *more,

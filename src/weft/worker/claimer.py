@@ -7,11 +7,10 @@ enqueues notify.
 
     plain   ── bulk claims into the buffer, as long as there is room; a second one if there is much (`beside.py`)
     scout   ── while there is a flood: what wake-ups name, and a few of those who have nothing in the buffer (`scout.py`)
-    special ── work under limits and keys, which takes several statements
+    special ── work under limits and keys, which takes several statements (`special.py`)
 """
 
 import asyncio
-import contextlib
 import dataclasses
 import logging
 import time
@@ -22,7 +21,7 @@ from weft.cluster import nodes
 from weft.cluster.wakefulness import HEAVY, Wakefulness
 from weft.db.database import Database
 from weft.flows.advance import Hands
-from weft.queue import claim, lanes, limits, wake
+from weft.queue import claim, lanes, wake
 from weft.queue.lanes import Lane, Take
 from weft.queue.model import Claimed
 from weft.settle import rescue
@@ -32,6 +31,7 @@ from weft.worker.buffer import Buffer
 from weft.worker.courtesy import Courtesy
 from weft.worker.scout import Scout
 from weft.worker.serves import Serves
+from weft.worker.special import Special
 from weft.worker.warm import BATCH, Place, WarmLanes, bite, portion
 
 log = logging.getLogger("weft.worker")
@@ -45,8 +45,6 @@ _LOOK_SHARE = 20
 _LOOK_CHEAP = 0.05
 _WAIT_FOR_ROOM = 0.02
 _POLL_BUSY = 0.002
-_AFTER_AN_ERROR = 0.5
-_SPECIAL_PAUSE = 0.005
 
 
 class Claimer:
@@ -65,24 +63,19 @@ class Claimer:
         self._soon = soon
         self._kinds = frozenset(serves.kinds)
         self._warm = WarmLanes()
-        self._special: list[Lane] = []
-        self._special_marks: limits.Marks = {}
         self._unnamed = self._look_now = False  # something else told us to look, or to look at all lanes
         self._looked = self._look_cost = self._forgot = 0.0
         self._hungry = True  # the last bulk claim found nothing
-        self._turn, self._crowded = 0, False
         self._nudged = asyncio.Event()
-        self._special_found = asyncio.Event()
         self._flood = self._courtesy.flood
         self._wakefulness = Wakefulness()
         self.hears: Callable[[], bool] = lambda: True
         self.alone: Callable[[], bool] = lambda: True
         self.relieved: Callable[[], bool] = lambda: False
-        self.claims = 0
+        self._claims = 0
         self._doubtful: list[str] = []
-        self._held: dict[str, int] = {}
-        """How many tasks are still out, by the claims that took them under a limit."""
         self.stopped = False
+        self.special = Special(database, serves=lambda: self._serves, buffer=buffer, soon=soon, doubt=self.doubt)
         self._scout = Scout(
             warm=self._warm, buffer=buffer, flood=self._flood, soon=soon, hungry=lambda: self._hungry,
             claim=lambda takes, now: self._claim(takes, now, fresh=True, told=True), found_more=self.nudge,
@@ -95,6 +88,11 @@ class Claimer:
         return self._wakefulness.asleep
 
     @property
+    def claims(self) -> int:
+        """How many statements it has asked."""
+        return self._claims + self.special.claims
+
+    @property
     def resting(self) -> bool:
         """Whether there is little to do."""
         return self.asleep and not self._flood.is_set()
@@ -105,7 +103,7 @@ class Claimer:
         self._kinds = frozenset(self._serves.kinds)
         self._look_now = self._unnamed = True
         self._nudged.set()
-        self._special_found.set()
+        self.special.tell()
 
     def nudge(self, payload: str | None = None) -> None:
         """There may be work: a notification that says where, a freed runner, a task that became ready again."""
@@ -127,14 +125,8 @@ class Claimer:
                 self._nudged.set()
 
     def settled(self, outcomes: Sequence[Outcome]) -> None:
-        """These attempts are over: if they held places under a limit, somebody else may have them now."""
-        for outcome in outcomes if self._held else ():
-            token = outcome.task.token
-            if token in self._held:
-                self._held[token] -= 1
-                if self._held[token] == 0:
-                    del self._held[token]
-                self._special_found.set()
+        """These attempts are over."""
+        self.special.settled(outcomes)
 
     def hands(self) -> Hands | None:
         """What a run that goes on may give us if runners wait for work and find none: as much as a claim might bring."""
@@ -161,7 +153,7 @@ class Claimer:
         self._nudged.set()
 
     async def run(self) -> None:
-        parts = (self._run_plain, self._run_special, self._scout.run, self._beside.run)
+        parts = (self._run_plain, self.special.run, self._scout.run, self._beside.run)
         loops = [asyncio.create_task(part()) for part in parts]
         try:
             # one that breaks ends them all: without it some work would wait until somebody looks why
@@ -207,7 +199,7 @@ class Claimer:
             elif not (got and self._warm.more):
                 await self._wait(self._pause(got))
         # the others, who wait for these, are to end as well
-        self._special_found.set()
+        self.special.stop()
         self._scout.stop()
         self._beside.stop()
 
@@ -227,7 +219,7 @@ class Claimer:
             self._forgot = now
             self._warm.forget(_LOOK_CHEAP / self._look_cost)
         told = await self._claim_named(named, now) if named else 0
-        if ((look_now and soon) or now - self._looked >= every) and (self._warm or self._special):
+        if ((look_now and soon) or now - self._looked >= every) and (self._warm or self.special.lanes):
             forget = look_now or self.asleep or now - self._forgot >= _LOOK_EVERY
             got = await self._claim_plain() if await self._look(now, forget=forget) else -1
             if got == 0 and not forget and soon:  # what the look saw is before the marks
@@ -241,11 +233,15 @@ class Claimer:
             got = await self._claim_plain()
         return told + got
 
+    async def claim_special(self) -> int:
+        """Limited work, keyed work and suspects."""
+        return await self.special.claim()
+
     async def thoroughly(self) -> int:
         """Whatever is there for us, from the beginning of every lane, whatever that costs: for who ends if it is nothing."""
         await self._look(time.monotonic())
         self._warm.forget(1.0)
-        self._special_marks = {}
+        self.special.forget()
         return await self._claim_plain() + await self.claim_special()
 
     async def _look(self, now: float, *, forget: bool = True) -> bool:
@@ -256,18 +252,18 @@ class Claimer:
         began = time.monotonic()
         async with self._database.once() as tx:
             found = await claim.lanes(tx)
-        self.claims += 1
+        self._claims += 1
         self._looked = now
         self._look_cost = time.monotonic() - began
         mine = lanes.served(found, **self._serves.lanes)
-        plain, self._special = lanes.divide(mine)
-        if self._special:
-            self._special_found.set()
+        plain, self.special.lanes = lanes.divide(mine)
+        if self.special.lanes:
+            self.special.tell()
         forget = forget and self._look_cost < _LOOK_CHEAP
         if forget:
             self._forgot = now
-            self._special_marks = {}
-        self._warm.found(plain, special=self._special, now=now, forget=forget)
+            self.special.forget()
+        self._warm.found(plain, special=self.special.lanes, now=now, forget=forget)
         return bool(plain)
 
     async def _claim_named(self, named: set[Place], now: float) -> int:
@@ -282,8 +278,7 @@ class Claimer:
         return got + len(named & self._warm.special)
 
     def _tell_special(self, named: set[Place]) -> None:
-        self._special = self._warm.limits(named, beside=self._special)
-        self._special_found.set()
+        self.special.tell(self._warm.limits(named, beside=self.special.lanes))
 
     async def _claim_plain(self) -> int:
         room = self._courtesy.portion(bite(portion(self._room()), hungry=self._hungry))
@@ -309,58 +304,14 @@ class Claimer:
 
     async def _take(self, takes: Sequence[Take], *, kinds: Sequence[str], told: bool = False) -> list[Claimed]:
         token, node_id = str(ids.token()), self._serves.node_id
-        self.claims += 1
+        self._claims += 1
         try:
-            async with self._database.once() as tx:
+            # in the way of somebody who waits a statement is not planned anew
+            async with self._database.once(knowing=claim.NAMED if told else None) as tx:
                 return await claim.plain(tx, node_id=node_id, token=token, kinds=kinds, takes=takes, told=told)
         except BaseException:
             self._doubtful.append(token)
             raise
-
-    async def _run_special(self) -> None:
-        """Limited work beside the plain: it takes several statements, and must not wait for the flood nor slow it down."""
-        while not self.stopped:
-            await self._special_found.wait()
-            if self.stopped:
-                return
-            try:
-                got = await self.claim_special()
-            except errors.WeftError as error:
-                log.warning("cannot claim limited work: %s", error)
-                self._special_found.set()
-                await asyncio.sleep(_AFTER_AN_ERROR)
-                continue
-            # what was got is begun before more is asked for
-            await asyncio.sleep(0 if got else _SPECIAL_PAUSE)
-
-    async def claim_special(self) -> int:
-        """Limited work, keyed work and suspects: only as many as can start at once."""
-        want = min(self._soon(), BATCH)
-        if not self._special or want <= 0:
-            return 0
-        # before asking: what becomes free meanwhile must not be forgotten
-        self._special_found.clear()
-        token = str(ids.token())
-        try:
-            async with self._database.tx(waits=False, knowing=limits.CLAIM) as tx:
-                taken = await limits.claim(
-                    tx, node_id=self._serves.node_id, token=token, kinds=self._serves.kinds, lanes=self._special,
-                    want=want, turn=self._turn, suspects=want, marks=self._special_marks, crowded=self._crowded,
-                )  # fmt: skip
-        except BaseException:
-            self._doubtful.append(token)
-            raise
-        self.claims += 1
-        self._turn, self._crowded = self._turn + 1, taken.contended
-        self._buffer.put_first(taken.tasks)
-        if taken.tasks:
-            self._held[token] = len(taken.tasks)
-        # what was asked from a mark on and gave less is asked from its beginning
-        self._special_marks = {} if taken.short else self._special_marks | taken.marks
-        if taken.tasks or taken.contended or taken.short:
-            # else nothing is there, or no room: the next look, or a place that becomes free, tells when to try again
-            self._special_found.set()
-        return len(taken.tasks) if taken.tasks or not taken.short else await self.claim_special()
 
     async def _note(self, got: int) -> bool:
         """Keeps the word in the node row true. Answers whether it has just said that it sleeps."""
@@ -395,6 +346,9 @@ class Claimer:
     async def _wait(self, longest: float) -> None:
         if self._scout.named and not self._flood.is_set():
             return  # the scout has left us some
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(longest):
-                await self._nudged.wait()
+        # it says itself that the time is over: to give up waiting would take longer, and is in the way of each wake-up
+        over = asyncio.get_running_loop().call_later(longest, self._nudged.set)
+        try:
+            await self._nudged.wait()
+        finally:
+            over.cancel()

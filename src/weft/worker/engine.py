@@ -16,8 +16,10 @@ from weft.worker.courtesy import Courtesy
 class Claims(Protocol):
     """Keeps the buffer filled."""
 
-    claims: int
-    """How often it has asked."""
+    @property
+    def claims(self) -> int:
+        """How often it has asked."""
+        ...
 
     def nudge(self, payload: str | None = None) -> None: ...
     def settled(self, outcomes: Sequence[Outcome]) -> None: ...

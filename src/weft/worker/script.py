@@ -73,7 +73,7 @@ async def _answered(asked: bytes) -> dict[str, Any]:
         if child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
-        await asyncio.shield(child.wait())
+        await asyncio.shield(ended(child))
     if len(text) > _MOST:
         raise ScriptFailed("ScriptTooLarge", f"the script gave back more than {_MOST:,} bytes")
     try:
@@ -93,6 +93,15 @@ async def _said(child: asyncio.subprocess.Process, asked: bytes) -> bytes:
     while len(text) <= _MOST and (more := await child.stdout.read(65536)):
         text += more
     return text
+
+
+async def ended(child: asyncio.subprocess.Process) -> int:
+    """Its exit status. What it said that nobody has read is read out: asyncio calls a process ended when its pipes are, and
+    stops reading one of which more waits than it likes, so that whoever only waits may do so for ever."""
+    assert child.stdout is not None
+    while await child.stdout.read(65536):
+        pass
+    return await child.wait()
 
 
 def _died(child: asyncio.subprocess.Process) -> errors.WeftError:

@@ -313,7 +313,8 @@ run as (
         error = v.error::jsonb,
         output = v.output::jsonb,
         started_at = coalesce(r.started_at, weft.now()),
-        finished_at = case when v.ended then weft.now() end
+        finished_at = case when v.ended then weft.now() end,
+        stalled_at = null
     from unnest(
         %(run_ids)s::uuid[], %(run_states)s::text[], %(run_nodes)s::integer[], %(run_nodes_ended)s::integer[],
         %(run_nodes_failed)s::integer[], %(run_errors)s::text[], %(run_outputs)s::text[], %(run_ended)s::boolean[]

@@ -3,7 +3,9 @@
 -- piece: run
 r.id, r.kind, r.name, r.definition_id, r.version, r.state, r.params, r.config, r.output, r.error, r.idempotency_key, r.trigger,
 r.actor, r.parent_run_id, r.parent_step_id, r.logical_date, r.tags, r.correlation_id, r.nodes, r.nodes_ended,
-r.nodes_failed, r.reruns, r.deadline_at, r.created_at, r.started_at, r.finished_at
+r.nodes_failed, r.reruns, r.deadline_at,
+-- the mark of one that has ended is nobody's news: a process of the version before may have left it
+case when r.finished_at is null then r.stalled_at end, r.created_at, r.started_at, r.finished_at
 
 -- name: get_run
 select
@@ -190,17 +192,6 @@ limit 1;
 update weft.runs as r
 set config = r.config - 'awaited_by'
 where r.id = %(id)s::uuid;
-
--- Whether nothing can ever happen in a run any more: it runs, yet none of its tasks is open and nothing was told. In one
--- statement, so that an advance which commits meanwhile is seen wholly or not at all.
--- name: is_stuck
-select
-    r.state = 'running'
-    and r.kind <> 'workflow'
-    and not exists (select from weft.tasks as t where t.run_id = r.id)
-    and not exists (select from weft.run_inbox as i where i.run_id = r.id)
-from weft.runs as r
-where r.id = %(id)s::uuid and r.org_id = %(org_id)s::uuid;
 
 -- name: plan_hash_of
 select r.plan_hash

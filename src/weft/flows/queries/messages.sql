@@ -135,6 +135,7 @@ run as (
     set state = case when g.undo then 'compensating' else g.state end,
         error = g.error,
         finished_at = case when not g.undo then weft.now() end,
+        stalled_at = null,
         reruns = r.reruns + g.undo::integer
     from gone as g
     where r.id = any(array[g.id])

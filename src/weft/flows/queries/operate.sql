@@ -93,7 +93,8 @@ with changed as (
     update weft.runs as r
     set state = %(state)s,
         error = case when %(state)s in ('cancelled', 'failed') then %(error)s::jsonb else r.error end,
-        finished_at = case when %(state)s in ('completed', 'failed', 'cancelled', 'compensated') then weft.now() end
+        finished_at = case when %(state)s in ('completed', 'failed', 'cancelled', 'compensated') then weft.now() end,
+        stalled_at = null
     where r.id = %(id)s::uuid
     returning r.id
 )
@@ -241,6 +242,10 @@ with old as (
 steps as (
     delete from weft.steps as s
     where s.run_id = any(array(select o.id from old as o))
+),
+logs as (
+    delete from weft.run_logs as l
+    where l.run_id = any(array(select o.id from old as o))
 ),
 feed as (
     insert into weft.change_inbox (table_name, op, ids)

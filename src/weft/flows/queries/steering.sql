@@ -42,7 +42,7 @@ from changed as c;
 -- name: set_workflow_state
 with changed as (
     update weft.runs as r
-    set state = %(state)s, error = %(error)s::jsonb, finished_at = null
+    set state = %(state)s, error = %(error)s::jsonb, finished_at = null, stalled_at = null
     where r.id = %(id)s::uuid
     returning r.id
 )
@@ -73,7 +73,7 @@ feed as (
     values ('runs', 'UPDATE', array[%(id)s::uuid]), ('tasks', 'INSERT', array[%(id)s::uuid])
 )
 update weft.runs as r
-set state = %(state)s, error = %(error)s::jsonb, output = null, finished_at = null, reruns = r.reruns + 1
+set state = %(state)s, error = %(error)s::jsonb, output = null, finished_at = null, stalled_at = null, reruns = r.reruns + 1
 from task as t
 where r.id = %(id)s::uuid
 returning weft.wake(t.org_id, t.lane);

@@ -213,7 +213,8 @@ run as (
         published = coalesce(p.published::jsonb, r.published),
         patches = coalesce(p.patches::text[], r.patches),
         started_at = coalesce(r.started_at, weft.now()),
-        finished_at = case when h.ended then weft.now() end
+        finished_at = case when h.ended then weft.now() end,
+        stalled_at = null
     from held as h
     left join unnest(%(run_published_ids)s::uuid[], %(run_published)s::text[], %(run_patches)s::text[]) as p (id, published, patches)
         on p.id = h.id

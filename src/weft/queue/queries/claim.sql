@@ -51,7 +51,8 @@ select
     f.plain,
     coalesce(o.weight, 1),
     o.max_concurrent is not null or coalesce(bool_or(q.max_running is not null or q.rate_limit is not null), false),
-    coalesce(bool_or(q.paused), false) or o.suspended_at is not null
+    coalesce(bool_or(q.paused), false) or o.suspended_at is not null,
+    f.plain and coalesce(bool_and(q.rate_limit is null), true)
 from found as f
 left join weft.orgs as o
     on o.id = f.org_id
@@ -256,6 +257,67 @@ with picked as materialized (
         limit l.take
         for update skip locked
     ) as c
+),
+-- use: taken
+
+-- What is ready in one lane of one org, from a mark on.
+-- piece: of_one_lane
+select t.ctid as place
+from weft.tasks as t
+where t.state = 'ready'
+    and t.plain
+    and t.lane = %(lane)s::text
+    and t.org_id = %(org)s::uuid
+    and (t.urgency, t.run_at, t.id) > (%(mark_urgency)s::smallint, %(mark_run_at)s::timestamptz, %(mark_id)s::uuid)
+    and t.kind = any(%(kinds)s::text[])
+
+-- The same of one lane whose limits are counts, in one round trip with the locks: it sees itself whether they were got, and
+-- counts, being a statement of its own. One that got a rate meanwhile has no room: a bucket is spent elsewhere.
+-- name: lock_limits_first
+select set_config('weft.limits_locked', bool_and(l.got)::text, true), bool_and(l.got)
+from (
+    select pg_try_advisory_xact_lock(hashtextextended('weft.limit ' || n.name, 0)) as got
+    from unnest(%(names)s::text[]) as n (name)
+) as l;
+
+-- name: claim_counted
+with room as (
+    select least(
+        %(take)s::integer,
+        (
+            select
+                case
+                    when o.suspended_at is not null then 0
+                    else o.max_concurrent - (
+                        select count(*)
+                        from weft.tasks as t
+                        where t.org_id = o.id and t.state = 'running' and t.limited)
+                end
+            from weft.orgs as o
+            where o.id = %(org)s::uuid and (o.max_concurrent is not null or o.suspended_at is not null)
+        ),
+        (
+            select
+                min(case
+                    when q.paused or q.rate_limit is not null then 0
+                    when q.max_running is not null then q.max_running - (
+                        select count(*)
+                        from weft.tasks as t
+                        where t.state = 'running' and t.limited and t.queue = q.name
+                            and (t.org_id = q.org_id or q.org_id = '00000000-0000-0000-0000-000000000000'))
+                end)
+            from weft.queues as q
+            where q.name = split_part(%(lane)s::text, '+', 1)
+                and q.org_id in (%(org)s::uuid, '00000000-0000-0000-0000-000000000000')
+        )
+    ) as places
+    where current_setting('weft.limits_locked', true) = 'true'
+),
+picked as materialized (
+    -- use: of_one_lane
+    order by t.urgency, t.run_at, t.id
+    limit greatest((select r.places from room as r), 0)
+    for update skip locked
 ),
 -- use: taken
 

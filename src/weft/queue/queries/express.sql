@@ -3,14 +3,7 @@
 -- Unlimited work of one lane, a little of it: what a wake-up told of. As claim_plain, which see.
 -- name: claim_named
 with picked as materialized (
-    select t.ctid as place
-    from weft.tasks as t
-    where t.state = 'ready'
-        and t.plain
-        and t.lane = %(lane)s::text
-        and t.org_id = %(org)s::uuid
-        and (t.urgency, t.run_at, t.id) > (%(mark_urgency)s::smallint, %(mark_run_at)s::timestamptz, %(mark_id)s::uuid)
-        and t.kind = any(%(kinds)s::text[])
+    -- use: of_one_lane
         and not exists (
             select
             from weft.orgs as o

@@ -30,6 +30,8 @@ export interface Run {
   nodes_failed: number;
   reruns: number;
   deadline_at: string | null;
+  /** Since when it is known to stand still: nothing is running and nothing is awaited. */
+  stalled_at: string | null;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;

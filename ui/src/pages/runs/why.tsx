@@ -17,7 +17,7 @@ interface Reason {
 
 /** Why is it not running? Answered unasked for a run that stands still. */
 export function Why({ run, changed }: { run: Run; changed: number }) {
-  const still = run.state !== "running";
+  const still = run.state !== "running" || Boolean(run.stalled_at);
   const [asked, ask] = useState(false);
   const read = useRead<Reason>(still || asked ? `/v1/runs/${run.id}/explain` : null);
   const { again } = read;
