@@ -200,6 +200,31 @@ async def test_a_damaged_schema_is_found(
     assert words in what and fix in how
 
 
+@pytest.mark.parametrize(
+    ("damage", "index", "level", "words"),
+    [
+        ("drop index weft.tasks_refused", "tasks_refused", "danger", "is missing: what it keeps out gets in"),
+        ("drop index weft.tasks_dedupe", "tasks_dedupe", "danger", "is missing: what it keeps out gets in"),
+        ("drop index weft.task_history_dead", "task_history_dead", "warning", "is missing: what it makes fast is slow"),
+        ("update pg_index set indisvalid = false where indexrelid = 'weft.tasks_ready'::regclass", "tasks_ready", "warning",
+         "is not valid"),
+    ],
+)  # fmt: skip
+async def test_an_index_that_is_gone_is_found_and_the_fix_makes_it_again(
+    database_url: str, damage: str, index: str, level: str, words: str
+) -> None:
+    definition = f"select pg_get_indexdef('weft.{index}'::regclass)".encode()
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        before = connection.execute(definition).fetchone()
+        connection.execute(damage.encode())
+        [told] = of(await examine(database_url), "schema", level)
+        what, _, how = told.partition(" → ")
+        assert f"the index weft.{index} {words}" in what
+        connection.execute(how.encode())
+        assert connection.execute(definition).fetchone() == before
+    assert of(await examine(database_url), "schema", "ok")
+
+
 def test_roles_that_are_missing_or_see_too_much_are_found() -> None:
     """Roles belong to the whole server, which other tests share: the decision is tested, not the damage."""
     sound = facts.Installation([], True, False, [], [], 0, [])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from weft.base import config, errors
-from weft.db import connect, migrate, pooler, statements
+from weft.db import connect, fresh, migrate, pooler, statements
 from weft.db.database import Database
 from weft.db.migrate import Status
 from weft.db.tx import Tx
@@ -70,6 +70,15 @@ class Installation:
     missing_partitions: list[str]
     rows_in_default: int
     unvacuumed: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class MissingIndex:
+    """One of ours that is not there, or not fit for use, and the statement that makes it."""
+
+    name: str
+    unfit: bool
+    made_by: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,6 +148,7 @@ class Facts:
     holders: list[Holder]
     migrations: list[Status]
     installation: Installation | None = None
+    missing_indexes: list[MissingIndex] = dataclasses.field(default_factory=list)
     leadership: Leadership | None = None
     waiting: list[Waiting] = dataclasses.field(default_factory=list)
     stuck: list[StuckTasks] = dataclasses.field(default_factory=list)
@@ -176,9 +186,12 @@ async def _server(tx: Tx) -> Server:
 async def _ours(tx: Tx, facts: Facts) -> Facts:
     installation, leadership = await tx.row(SQL.installation), await tx.row(SQL.leadership)
     assert installation is not None and leadership is not None
+    indexes = fresh.indexes()
+    missing = await tx.rows(SQL.missing_indexes, {"names": list(indexes)})
     return dataclasses.replace(
         facts,
         installation=Installation(*installation),
+        missing_indexes=[MissingIndex(name, unfit, indexes[name]) for name, unfit in missing],
         leadership=Leadership(*leadership),
         waiting=[Waiting(*row) for row in await tx.rows(SQL.waiting)],
         stuck=[StuckTasks(*row) for row in await tx.rows(SQL.stuck)],

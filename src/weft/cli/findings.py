@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Literal
 
-from weft.cli.facts import Facts, Holder, Way
+from weft.cli.facts import Facts, Holder, MissingIndex, Way
 from weft.cli.output import span
 
 Level = Literal["ok", "note", "warning", "danger"]
@@ -239,8 +239,19 @@ def schema(facts: Facts, _limits: Limits) -> Iterator[Finding]:
             f"changed after it was applied: {', '.join(by_state['changed'])}",
             "install the Weft that applied it; never edit a migration",
         )
-    if not any(by_state.values()):
+    # a newer schema may have other indexes, and knows why
+    missing = [] if by_state["unknown"] else facts.missing_indexes
+    yield from map(_missing, missing)
+    if not any(by_state.values()) and not missing:
         yield Finding("schema", "ok", f"up to date ({facts.migrations[-1].name})")
+
+
+def _missing(index: MissingIndex) -> Finding:
+    keeps_out = "create unique " in index.made_by or "weft.refuse(" in index.made_by
+    without = "what it keeps out gets in" if keeps_out else "what it makes fast is slow"
+    what = f"the index weft.{index.name} is {'not valid' if index.unfit else 'missing'}: {without}"
+    remove = f"drop index weft.{index.name}; " if index.unfit else ""
+    return Finding("schema", "danger" if keeps_out else "warning", what, f"{remove}{index.made_by}")
 
 
 def roles(facts: Facts, _limits: Limits) -> Iterator[Finding]:

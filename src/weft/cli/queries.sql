@@ -82,6 +82,15 @@ select
         order by c.relname
     );
 
+-- Which of these there are not, or only as a building of them left them that failed; and whether something is in the way.
+-- name: missing_indexes
+select n.name, i.indexrelid is not null
+from unnest(%(names)s::text[]) as n (name)
+left join pg_index as i
+    on i.indexrelid = to_regclass('weft.' || quote_ident(n.name))
+where i.indisvalid is not true
+order by n.name;
+
 -- Who leads, and how many could.
 -- name: leadership
 select

@@ -4,6 +4,7 @@ Databases are made by migrations only; a test shows that both ways give the same
 """
 
 import importlib.resources
+import re
 
 FILES = (
     "db/schema.sql",
@@ -48,8 +49,15 @@ FILES = (
     "contrib/aiopslab/views.sql",
 )
 
+_INDEX = re.compile(r"^create (?:unique )?index (?P<name>\w+) on .*?;$", re.MULTILINE | re.DOTALL)
+
 
 def sql() -> str:
     """Everything, as one script."""
     root = importlib.resources.files("weft")
     return "\n".join((root / name).read_text() for name in FILES)
+
+
+def indexes() -> dict[str, str]:
+    """Name → the statement that makes it. Not the primary keys, which nobody can drop by mistake for an unused index."""
+    return {found["name"]: " ".join(found[0].rstrip(";").split()) for found in _INDEX.finditer(sql())}
