@@ -115,14 +115,8 @@ def show(ctx: click.Context, /, *, id: str, watch: bool, every: float, where: Wh
 @output.as_json
 def explain(*, id: str, where: Where, as_json: bool) -> None:
     """Say why a run does not go on."""
-    wanted = connecting.an_id(id, of="run")
-
-    async def look(client: Client) -> Any:
-        return await client.get(clients.path("/v1/dag-runs/{}/explain", wanted))
-
-    showing.present(
-        look, lambda found: dag_view.line("\n".join(found["reasons"])), where=where, every=None, as_json=as_json
-    )
+    path = clients.path("/v1/dag-runs/{}/explain", connecting.an_id(id, of="run"))
+    showing.explain(lambda client: client.get(path), where=where, as_json=as_json)
 
 
 @click.command(epilog="Example: weft dag rerun 0198c5f0-2f6e-7c3a-9d43-2f1f8d3c1a55")

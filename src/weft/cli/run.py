@@ -172,13 +172,7 @@ def resume(*, id: str, where: Where, as_json: bool) -> None:
 def explain(*, id: str, where: Where, as_json: bool) -> None:
     """Say why a run of any kind does not go on."""
     path = clients.path("/v1/runs/{}/explain", run_id(id))
-
-    async def ask() -> Any:
-        async with connecting.connected(where) as client:
-            return await client.get(path)
-
-    found = loop.run(ask())
-    output.write_json(found) if as_json else click.echo("\n".join(found["reasons"]))
+    showing.explain(lambda client: client.get(path), where=where, as_json=as_json)
 
 
 @run.command(epilog=f"\b\nExamples:\n  weft run repair {_ID} --dry-run\n  weft run repair {_ID}")

@@ -92,16 +92,7 @@ def show(*, id: str, watch: bool, every: float, where: Where, as_json: bool) -> 
 def explain(*, id: str, where: Where, as_json: bool) -> None:
     """Say why a run does not go on."""
     path = clients.path("/v1/runners/{}/explain", run_id(id))
-
-    async def act() -> Any:
-        async with connecting.connected(where) as client:
-            return await client.get(path)
-
-    answer = loop.run(act())
-    if as_json:
-        output.write_json(answer)
-    else:
-        click.echo("\n".join(answer["reasons"]))
+    showing.explain(lambda client: client.get(path), where=where, as_json=as_json)
 
 
 @runner.command(epilog=f"Example: weft runner pause {_ID}")

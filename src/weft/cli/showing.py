@@ -53,6 +53,11 @@ def present(look: Look, show: Show, *, where: Where, every: float | None, as_jso
         loop.run(presented())
 
 
+def explain(look: Look, *, where: Where, as_json: bool) -> None:
+    """Why something does not go on: what was found, a reason a line."""
+    present(look, lambda found: Text(plain("\n".join(found["reasons"]))), where=where, every=None, as_json=as_json)
+
+
 async def _shown(look: Look, show: Show, client: Client) -> RenderableType:
     return show(await look(client))
 

@@ -119,9 +119,7 @@ def explain(*, id: str, where: Where, as_json: bool) -> None:
             except (errors.NotFound, errors.Forbidden):
                 raise missing from None
 
-    showing.present(
-        look, lambda found: Text("\n".join(found["reasons"])), where=where, every=None, as_json=as_json
-    )  # fmt: skip
+    showing.explain(look, where=where, as_json=as_json)
 
 
 def listed(found: Gathered) -> RenderableType:

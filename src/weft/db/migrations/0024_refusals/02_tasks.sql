@@ -1,6 +1,6 @@
 -- Before the checks go, so that there is no row that neither has seen.
 create index tasks_refused on weft.tasks (id) where weft.refuse(case
-    when state not in ('scheduled', 'blocked', 'ready', 'running') then 'state must be scheduled, blocked, ready or running'
+    when state not in ('ready', 'running', 'scheduled', 'blocked') then 'state must be scheduled, blocked, ready or running'
     when (state = 'running') <> (lease_token is not null) then 'a task has a lease_token while it is running, and only then'
     when (concurrency_key is null) <> (concurrency is null) then 'concurrency and concurrency_key must be given together'
     when concurrency < 0 then 'concurrency must not be negative'
