@@ -104,6 +104,21 @@ async def test_a_run_is_steered_from_the_shell(weft: Shell, database_url: str) -
         assert code == 1 and "the run is completed" in said
 
 
+async def test_a_workflow_is_explained_as_a_run_though_its_task_has_the_same_id(weft: Shell, database_url: str) -> None:
+    async with App(database_url=database_url) as app:
+
+        @app.workflow
+        async def patient() -> None:
+            await app.wait_for("go")
+
+        run = str((await app.start(patient)).id)
+        await run_pending(app)
+        assert await weft("explain", run) == (0, "its code waits for a signal, or for a child to end\n")
+        assert (await weft("run", "cancel", run))[0] == 0
+        await run_pending(app)
+        assert await weft("explain", run) == (0, "it has ended: cancelled\n")
+
+
 async def test_a_run_that_stands_still_is_shown_and_set_going_from_the_shell(weft: Shell, database_url: str) -> None:
     async with App(database_url=database_url) as app:
 
