@@ -49,6 +49,8 @@ class Listening:
 class Client:
     socket: ClientConnection
     hello: dict[str, Any] = dataclasses.field(default_factory=dict)
+    shown: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """The newest data of each subscription."""
 
     async def say(self, **message: Any) -> None:
         await self.socket.send(json.dumps(message))
@@ -58,14 +60,24 @@ class Client:
 
     async def next(self) -> dict[str, Any]:
         async with asyncio.timeout(PATIENCE):
-            return json.loads(await self.socket.recv())  # type: ignore[no-any-return]
+            message: dict[str, Any] = json.loads(await self.socket.recv())
+        if message["type"] == "data":
+            self.shown[message["id"]] = message["data"]
+        return message
 
     async def until(self, wanted: Any) -> dict[str, Any]:
-        """The first message for which `wanted(message)` holds."""
-        while True:
-            message = await self.next()
-            if wanted(message):
-                return message
+        """The first message from now on for which `wanted(message)` holds."""
+        async with asyncio.timeout(PATIENCE):
+            while not wanted(message := await self.next()):
+                pass
+        return message
+
+    async def shows(self, id: str, wanted: Any) -> Any:
+        """The newest data of a subscription once `wanted(data)` holds: they may have come while others were waited for."""
+        async with asyncio.timeout(PATIENCE):
+            while id not in self.shown or not wanted(self.shown[id]):
+                await self.next()
+        return self.shown[id]
 
     async def quiet(self) -> list[dict[str, Any]]:
         """What came before the answer to a ping: everything that was on its way."""

@@ -67,8 +67,7 @@ async def test_a_run_is_shown_with_its_steps_until_it_is_over(here: Listening, d
 
 
 async def changed(client: Client, id: str, *, than: int) -> int:
-    found = await client.until(lambda one: one["id"] == id and one["data"]["changed"] != than)
-    return int(found["data"]["changed"])
+    return int((await client.shows(id, lambda data: data["changed"] != than))["changed"])
 
 
 async def test_lists_say_that_they_changed(here: Listening, database: Database) -> None:
@@ -76,8 +75,7 @@ async def test_lists_say_that_they_changed(here: Listening, database: Database) 
         seen: dict[str, int] = {}
         for name in ("runs", "jobs", "definitions", "queues", "dead", "nodes", "audit"):
             await client.subscribe(name, id=name)
-            found = await client.until(lambda one, name=name: one["id"] == name)
-            seen[name] = found["data"]["changed"]
+            seen[name] = (await client.shows(name, lambda _: True))["changed"]
         run = await started(here)
         seen["definitions"] = await changed(client, "definitions", than=seen["definitions"])
         seen["runs"] = await changed(client, "runs", than=seen["runs"])
@@ -87,9 +85,9 @@ async def test_lists_say_that_they_changed(here: Listening, database: Database) 
         job = await ask(here, "POST", "/v1/jobs", cron)
         seen["jobs"] = await changed(client, "jobs", than=seen["jobs"])
         await client.subscribe("job", {"id": job["job_id"]}, id="job")
-        await client.until(lambda one: one["id"] == "job" and one["data"]["status"] == "ACTIVE")
+        await client.shows("job", lambda data: data["status"] == "ACTIVE")
         await ask(here, "POST", f"/v1/jobs/{job['job_id']}/pause")
-        await client.until(lambda one: one["id"] == "job" and one["data"]["status"] == "PAUSED")
+        await client.shows("job", lambda data: data["status"] == "PAUSED")
         await ask(here, "POST", "/v1/queues/slow/pause")
         await changed(client, "queues", than=seen["queues"])
         await ask(here, "POST", "/v1/queues/slow/resume")
@@ -119,7 +117,7 @@ async def test_others_at_work_are_not_heard(here: Listening) -> None:
         seen: dict[str, int] = {}
         for name in ("runs", "jobs", "definitions", "dead"):
             await client.subscribe(name, id=name)
-            seen[name] = (await client.until(lambda one, name=name: one["id"] == name))["data"]["changed"]
+            seen[name] = (await client.shows(name, lambda _: True))["changed"]
         looks = here.service.live.looks
         await started(here, role="other:admin")
         # it was looked at, and is the same

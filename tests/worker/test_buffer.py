@@ -191,3 +191,23 @@ async def test_runners_are_idle_that_what_waits_here_leaves_without_work() -> No
     assert buffer.idle == 0
     buffer.wake(5)
     await asyncio.gather(*runners)
+
+
+async def test_the_last_runner_who_waits_tells_that_all_is_done() -> None:
+    buffer, told = Buffer(), []
+    buffer.runners, buffer.on_idle = 2, lambda: told.append(len(buffer))
+    first = asyncio.create_task(buffer.wait())
+    await asyncio.sleep(0)
+    assert told == []
+    second = asyncio.create_task(buffer.wait())
+    await asyncio.sleep(0)
+    assert told == [0]
+    buffer.put([task("a", 1), task("a", 2)])
+    await first
+    # not while something is left, nor while the other one is at it
+    waits = asyncio.create_task(buffer.wait())
+    await asyncio.sleep(0)
+    pops(buffer)
+    assert told == [0]
+    for one in (second, waits):
+        one.cancel()

@@ -23,6 +23,9 @@ class Buffer:
         self.low = 0
         self.on_low: Callable[[], None] = lambda: None
         """Called when the buffer has shrunk to `low`: time to claim again."""
+        self.runners = 0
+        self.on_idle: Callable[[], None] = lambda: None
+        """Called when as many as there are runners wait, and nothing is here: all that was is done."""
 
     def __len__(self) -> int:
         return self._count
@@ -106,6 +109,8 @@ class Buffer:
         """Until woken."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
+        if not self._count and len(self._waiting) == self.runners:
+            self.on_idle()
         try:
             await waiter
         except asyncio.CancelledError:

@@ -22,14 +22,12 @@ from weft.worker.child import Children
 from weft.worker.courtesy import Courtesy
 from weft.worker.engine import Engine
 from weft.worker.handlers import NO_SHORTS, Handlers
+from weft.worker.pace import Pace
 from weft.worker.runner import Runners
 
 log = logging.getLogger("weft.worker")
 
-_AHEAD = 0.2
-"""Seconds of observed work the buffer may hold: what a crash loses is leases, and no more of them than that."""
 _MOMENT = 0.02
-_BUFFER_AT_MOST = 6000
 _ATTEND_EVERY = 1.0
 _LET_IN = 0.05
 _GLANCE = 0.003
@@ -74,10 +72,9 @@ class Worker:
             more_like=self._claimer.more_like, secrets=engine.secrets,
         )  # fmt: skip
         self._buffer.on_low = self._claimer.nudge
-        self._ahead = 0
-        self._rate = 0.0
+        self._buffer.runners, self._buffer.on_idle = concurrency, self._through
+        self._pace = Pace(runners=concurrency, now=time.monotonic())
         self._verifying: asyncio.Task[None] | None = None
-        self._measured = (time.monotonic(), 0)
 
     @property
     def settled(self) -> int:
@@ -224,27 +221,22 @@ class Worker:
 
     def _room(self) -> int:
         """How many tasks to claim now: none while more than half of what may be ahead is still there."""
-        self._measure()
+        self._pace.note(time.monotonic(), finished=self._runners.finished)
+        ahead, waiting = self._pace.ahead, len(self._buffer)
+        self._buffer.low = ahead // 2
         if self._runners.alone:
             return 0
-        waiting = len(self._buffer)
         if self._buffer.idle:
-            return self._buffer.idle + self._ahead
-        return self._ahead - waiting if waiting <= self._ahead // 2 else 0
+            return self._buffer.idle + ahead
+        return ahead - waiting if waiting <= ahead // 2 else 0
+
+    def _through(self) -> None:
+        self._pace.through(time.monotonic(), finished=self._runners.finished)
 
     def _soon(self) -> int:
         """How many tasks can start within a moment: by runners that wait, or that will have finished by then. Less than none
         while nothing may be claimed at all."""
-        return -1 if self._runners.alone else self._buffer.idle + min(round(self._rate * _MOMENT), self._concurrency)
-
-    def _measure(self) -> None:
-        at, finished = self._measured
-        now = time.monotonic()
-        if now - at >= 0.05:
-            self._rate = (self._rate + (self._runners.finished - finished) / (now - at)) / 2
-            self._ahead = min(round(self._rate * _AHEAD), _BUFFER_AT_MOST)
-            self._buffer.low = self._ahead // 2
-            self._measured = (now, self._runners.finished)
+        return -1 if self._runners.alone else self._buffer.idle + min(round(self._pace.rate * _MOMENT), self._concurrency)
 
     def _told(self) -> None:
         if not self._stopping.is_set():
