@@ -46,6 +46,15 @@ def test_a_burst_does_not_slow_down_who_was_quicker() -> None:
     assert pace.rate == 10_000
 
 
+def test_slower_bursts_are_learned_though_each_is_over_within_a_window() -> None:
+    pace = Pace(runners=50, now=0)
+    pace.through(0.005, finished=50)
+    for number in range(1, 101):
+        pace.note(number * 0.025, finished=50 * number)
+        pace.through(number * 0.025 + 0.024, finished=50 * (number + 1))
+    assert 1_900 < pace.rate < 2_200
+
+
 def test_who_has_nothing_to_do_soon_keeps_nothing() -> None:
     pace = Pace(runners=50, now=0)
     pace.through(0.005, finished=50)

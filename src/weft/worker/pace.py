@@ -27,11 +27,11 @@ class Pace:
             self._learn((self.rate + (finished - self._finished) / passed) / 2, now, finished)
 
     def through(self, now: float, *, finished: int) -> None:
-        """All that was claimed is done, and all runners wait. If that was much, and sooner than a window, it counts at once,
-        as far as it is more: else who has just begun would be given as little again, and again."""
+        """All that was claimed is done, and all runners wait. If that was much, and quicker than known, it counts at once:
+        else who has just begun would be given as little again, and again. What is slower counts over its window."""
         passed, done = now - self._since, finished - self._finished
-        if 0 < passed < _WINDOW and done >= self._many:
-            self._learn(max(self.rate, done / passed), now, finished)
+        if 0 < passed < _WINDOW and done >= self._many and done / passed > self.rate:
+            self._learn(done / passed, now, finished)
 
     def _learn(self, rate: float, now: float, finished: int) -> None:
         self.rate = rate
