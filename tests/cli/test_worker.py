@@ -145,6 +145,14 @@ async def test_a_process_that_is_used_up_is_replaced(app: App) -> None:
         assert await program.ends() == 0
 
 
+async def test_a_process_that_is_stopped_before_it_listens_has_not_failed(app: App) -> None:
+    async with app, worker(app, "--processes", "2") as program:
+        await program.says("is pid", times=2)
+        program.send(signal.SIGTERM)
+        assert await program.ends() == 0
+        assert READY not in program.said
+
+
 async def test_children_drain_when_their_supervisor_is_killed(app: App) -> None:
     async with app, worker(app, "--processes", "1", "--max-memory", "100000") as program:
         await program.says(READY)

@@ -28,6 +28,8 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _GROWN_UP = 10.0
 """Seconds a child must have lived for its death to count as a first one."""
+_NOT_BEGUN = -signal.SIGTERM
+"""How a child ends that is told to stop before it listens: it holds no task yet."""
 
 
 def command(told: Work) -> list[str]:
@@ -80,7 +82,7 @@ class Supervisor:
             began = time.monotonic()
             code = await self._live(number)
             if self._stopping.asked.is_set():
-                return 0 if code == DRAINED else code
+                return 0 if code in (DRAINED, _NOT_BEGUN) else code
             if code == DRAINED:
                 log.info("worker process %d was drained", number)
                 return 0
