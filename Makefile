@@ -9,7 +9,7 @@
 #   make chaos   kills, freezes, restarts and cuts for up to an hour (ARGS="--kills 20 …"); seeds printed, one summary line
 #   make clean   takes away what this made, but not .weft, where your tasks are
 
-PYTHON ?= python3
+PYTHON ?= $(shell sh scripts/interpreter.sh)
 BIN := .venv/bin
 # Tests start hundreds of processes: where this is set, each of them would compile every file anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -36,8 +36,8 @@ from weft.queue import lease, tasks
 from weft.queue.tasks import QueueSettings
 
 LONG = bool(os.environ.get("WEFT_LONG"))
-SHARE = 4
-"""Of the ids where a name is asked for, one in so many."""
+NAMES, IDS = 2, 8
+"""Where text is asked for: one in so many of the names, and of the ids."""
 ROLES = ("reader", "writer", "admin", "worker")
 """Not operators: they may see every org."""
 
@@ -78,13 +78,13 @@ class Planted:
     """The ids, those of the same table in the same state together."""
 
     def some(self, kind: str, turn: int) -> list[str]:
-        """What to say in a place. For an id that is one of each kind there is, for text every name and some ids: each place
-        has its turn, so that everything is said in many places."""
+        """What to say in a place. For an id that is one of each kind there is, for text some names and ids: each place has
+        its turn, so that everything is said in many places."""
         if LONG:
             return self.ids if kind == "uuid" else [*self.names, *self.ids]
         if kind == "uuid":
             return [same[turn % len(same)] for same in self.alike]
-        return [*self.names, *self.ids[turn % SHARE :: SHARE]]
+        return [*self.names[turn % NAMES :: NAMES], *self.ids[turn % IDS :: IDS]]
 
     @property
     def secrets(self) -> list[str]:

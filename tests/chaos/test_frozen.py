@@ -24,7 +24,8 @@ from weft.base import config
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="NOT TESTED: stops are seen in /proc only")
 
 NO_POOLER = pytest.mark.skipif(bouncer.PGBOUNCER is None, reason=f"NOT TESTED: frozen behind a pooler. {bouncer.REASON}")
-WAYS = ("direct", pytest.param("pooled", marks=NO_POOLER))
+# kills and freezes behind a pooler are in test_pooled.py too; at every point they are in `make chaos`
+WAYS = ("direct", pytest.param("pooled", marks=[NO_POOLER, pytest.mark.long]))
 WORKER = (
     "transaction: begun#8", "claim: answered", "limited claim: before commit", "settle: between statements",
     "asleep: said", "beat: answered#2",
