@@ -66,7 +66,4 @@ def _steward(server_url: str, *, patience: str) -> "psycopg.Connection[tuple[obj
             return kept
     _stewards[server_url] = opened = psycopg.connect(server_url, autocommit=True)
     opened.execute(limit)
-    if opened.info.server_version >= 180000:
-        # by the kernel, a fifth of the work less
-        opened.execute("set file_copy_method = clone")
     return opened

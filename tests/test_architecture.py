@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import order
+import syntax
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "weft"
@@ -56,7 +57,7 @@ def _modules() -> list[Path]:
 def _imports(path: Path) -> frozenset[str]:
     """Every module a file imports, anywhere in it, type-checking blocks included."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax.tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -81,13 +82,13 @@ def test_no_file_is_longer_than_the_ceiling() -> None:
 def test_a_folders_init_holds_only_its_docstring() -> None:
     for path in SOURCE.rglob("__init__.py"):
         if path.parent != SOURCE:
-            body = ast.parse(path.read_text()).body
+            body = syntax.tree(path).body
             assert len(body) == 1 and isinstance(body[0], ast.Expr), f"{path} holds more than a docstring"
-            assert ast.get_docstring(ast.parse(path.read_text())), f"{path} does not say what the folder is for"
+            assert ast.get_docstring(syntax.tree(path)), f"{path} does not say what the folder is for"
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert [path for path in _modules() if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    assert [path for path in _modules() if not ast.get_docstring(syntax.tree(path))] == []
 
 
 def test_only_db_knows_the_driver() -> None:
@@ -119,7 +120,7 @@ def test_nothing_is_named_after_nothing() -> None:
 def _broad_handlers(path: Path) -> list[ast.ExceptHandler]:
     """`except Exception`, `except BaseException` and bare `except` that do not raise again."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax.tree(path)):
         if isinstance(node, ast.ExceptHandler):
             names = {part.id for part in ast.walk(node.type) if isinstance(part, ast.Name)} if node.type else {"Exception"}
             raises = any(isinstance(part, ast.Raise) and part.exc is None for part in ast.walk(node))

@@ -1,4 +1,4 @@
-"""Every example runs as it is, on a PostgreSQL of its own, and says what it should."""
+"""Every example runs as it is, on a PostgreSQL of their own, and says what it should."""
 
 import os
 import shutil
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from weft.db import embedded
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -40,7 +42,9 @@ def folder() -> Iterator[Path]:
     """As root, pytest's own folders are closed to the account the server runs under."""
     made = Path(tempfile.mkdtemp(prefix="weft-examples-"))
     made.chmod(0o755)
-    yield made
+    # held, so that it does not end with each of them; alone they are in docs/recipes and in the tutorial
+    with embedded.start(made / ".weft"):
+        yield made
     shutil.rmtree(made, ignore_errors=True)
 
 

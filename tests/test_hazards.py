@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import syntax
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "weft"
 
@@ -125,7 +127,7 @@ def _is_composed(value: ast.expr) -> bool:
 
 @pytest.mark.parametrize("path", modules(), ids=place)
 def test_no_data_becomes_code_and_no_sql_is_put_together_from_texts(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = syntax.tree(path)
     assert place(path) in SCRIPTS or list(hazards(tree)) == []
     found = list(built_sql(tree))
     assert found == [], "write a named statement with parameters; for an identifier use psycopg.sql"
@@ -134,7 +136,7 @@ def test_no_data_becomes_code_and_no_sql_is_put_together_from_texts(path: Path) 
 def test_only_the_guarded_module_calls_out() -> None:
     users: dict[str, set[str]] = {}
     for path in modules():
-        tree = ast.parse(path.read_text())
+        tree = syntax.tree(path)
         found = {name for name in imports(tree) if any(f"{name}.".startswith(f"{one}.") for one in OUTGOING_MODULES)}
         found |= {name for _, name in calls(tree) if name.rpartition(".")[2] in OUTGOING_CALLS}
         if found:

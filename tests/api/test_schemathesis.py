@@ -39,14 +39,14 @@ PARTS = {
 
 # what has a key of its own: name, org, role, paths, least operations
 OWN: list[tuple[str, int, KeyRole, str, int]] = [
-    ("orgs", 0, "operator", "^/v1/orgs", 4), ("revoking keys", 1, "admin", KEYS, 1), ("the worker protocol", 2, "worker", WORK, 6),
+    ("orgs", 0, "operator", "^/v1/orgs", 4), ("revoking keys", 1, "admin", KEYS, 1),
+    ("the worker protocol", 2, "worker", WORK, 6),
 ]  # fmt: skip
 
 # org, role, what, least operations
 RUNS: dict[str, tuple[int, KeyRole, list[str], int]] = {
     **{
-        f"{name}, by the document": (0, "admin", [*part, *DOCUMENT], 10)
-        for name, part in PARTS.items()
+        f"{name}, by the document": (0, "admin", [*part, *DOCUMENT], 10) for name, part in PARTS.items()
     },
     **{
         f"{name}, by a fixed seed": (1, "admin", [*part, "--phases", "fuzzing", "--seed", "4711"], 10)

@@ -8,6 +8,7 @@ import collections
 import uuid
 from collections.abc import AsyncIterator
 
+import asking
 import httpx2
 import pytest
 import walls
@@ -53,30 +54,28 @@ async def walk(
     written: set[str] = set()
     wrong: list[str] = []
     asked = 0
-    transport = httpx2.ASGITransport(app=server.build(database), raise_app_exceptions=False)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://weft") as client:
-        for ask in walls.asks(mine, theirs, without=without):
-            # its own org a credential names itself
-            name, said = ask.operation.name, f"{ask.said} {who.org}"
-            if (only_reads and ask.operation.method != "GET") or (ask.operation.stream and who is theirs):
-                continue  # what is theirs to read would not end
-            if ask.operation.method != "GET":
-                written |= {secret for secret in theirs.secrets if secret in said}
-            may = sorted(policy.ACTIONS[ask.operation.action] & set(walls.ROLES))
-            if not may:
-                continue  # operators', who may
-            role = may[asked % len(may)]
-            # who asked may be told so
-            said += who.actors[role]
-            headers = {"authorization": f"Bearer {who.keys[role]}", **ask.headers}
-            body = {} if ask.body is None else {"json": ask.body}
-            answer = await client.request(ask.operation.method, ask.path, params=ask.query, headers=headers, **body)
-            asked += 1
-            told = answer.text + str(answer.headers)
-            shown = {secret for secret in theirs.secrets if secret in told}
-            leaks[name] |= {secret for secret in shown if secret not in said} - written
-            if answer.status_code >= 500 or (ask.path_swapped and answer.status_code != 404):
-                wrong.append(f"{answer.status_code} {name} {ask.said} {answer.text}")
+    app, secrets = server.build(database), theirs.secrets
+    for ask in walls.asks(mine, theirs, without=without):
+        # its own org a credential names itself
+        name, said = ask.operation.name, f"{ask.said} {who.org}"
+        if (only_reads and ask.operation.method != "GET") or (ask.operation.stream and who is theirs):
+            continue  # what is theirs to read would not end
+        if ask.operation.method != "GET":
+            written |= {secret for secret in secrets if secret in said}
+        may = sorted(policy.ACTIONS[ask.operation.action] & set(walls.ROLES))
+        if not may:
+            continue  # operators', who may
+        role = may[asked % len(may)]
+        # who asked may be told so
+        said += who.actors[role]
+        headers = {"authorization": f"Bearer {who.keys[role]}", **ask.headers}
+        answer = await asking.ask(app, ask.operation.method, ask.path, query=ask.query, headers=headers, body=ask.body)
+        asked += 1
+        told = answer.text + answer.headers
+        shown = {secret for secret in secrets if secret in told}
+        leaks[name] |= {secret for secret in shown if secret not in said} - written
+        if answer.status_code >= 500 or (ask.path_swapped and answer.status_code != 404):
+            wrong.append(f"{answer.status_code} {name} {ask.said} {answer.text}")
     return asked, {name: found for name, found in leaks.items() if found}, wrong
 
 
