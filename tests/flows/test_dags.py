@@ -300,14 +300,19 @@ async def test_a_chain_goes_from_hand_to_hand(app: App) -> None:
 
 
 async def test_a_run_that_takes_too_long_fails(app: App) -> None:
+    started = asyncio.Event()
+
     @app.task
     async def forever() -> None:
+        started.set()
         await asyncio.sleep(3600)
 
     tasks = [task("a", "forever"), task("b", "add", dependencies=["a"])]
-    await app.dags.create({"name": "d", "timeout_seconds": 1, "tasks": tasks})
+    # long enough for its first task to begin, also where processors are busy
+    await app.dags.create({"name": "d", "timeout_seconds": 4, "tasks": tasks})
     async with app.worker(concurrency=5):
         run = await app.dags.trigger("d")
+        await asyncio.wait_for(started.wait(), 60)
         with pytest.raises(errors.TaskFailed, match="longer than it may"):
             await app.runs.result(run.id, timeout=60)
 
